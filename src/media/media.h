@@ -1,0 +1,67 @@
+/* The medium interface: bytes at offsets, asynchronously. What the core knows of memory, SSD, GPUDirect and remote arenas.
+ *
+ * Contract, for every implementation:
+ *  - submit() never fails and never calls done_cb itself; the result arrives through done_cb, exactly once, from inside
+ *    poll(). `result` is the number of bytes moved, or a negative FC_E... code. A caller treats any result but `bytes`
+ *    as a failure; an implementation continues a short transfer that the system allows to be continued.
+ *  - offset, bytes and buffer are multiples of `align` for SSD media; buffers lie in memory that was registered with
+ *    register_buffers(), or any other (slower).
+ *  - FC_IO_SYNC makes every write whose done_cb has been called before the sync was submitted durable.
+ *  - The fc_io is the caller's, is borrowed until done_cb is called, and may be reused from inside it.
+ *  - One thread. */
+#ifndef FC_MEDIA_MEDIA_H
+#define FC_MEDIA_MEDIA_H
+
+#include "base/error.h"
+#include "base/list.h"
+
+enum fc_io_op { FC_IO_READ = 0, FC_IO_WRITE = 1, FC_IO_SYNC = 2 };
+
+struct fc_io {
+	struct fc_link link; /* the medium's while in flight */
+	enum fc_io_op op;
+	uint64_t offset; /* in the arena */
+	uint64_t bytes;
+	void *buffer;
+	int64_t result;
+	void (*done_cb)(struct fc_io *io);
+	uint64_t medium_private[2]; /* the medium's while in flight */
+};
+
+struct fc_media_counters {
+	uint64_t read_commands, write_commands, sync_commands;
+	uint64_t bytes_read, bytes_written;
+	uint64_t errors;
+};
+
+struct fc_media;
+
+struct fc_media_ops {
+	void (*submit)(struct fc_media *media, struct fc_io *io);
+	/* Hands over what submit() queued, then calls the done_cb of whatever has ended; returns how many. Never waits. */
+	unsigned (*poll)(struct fc_media *media);
+	/* Names memory that many later operations will use. Returns 0, or an error after which it still works, slower. */
+	int (*register_buffers)(struct fc_media *media, void *memory, uint64_t bytes);
+	void (*close)(struct fc_media *media);
+};
+
+struct fc_media {
+	const struct fc_media_ops *ops;
+	uint64_t bytes;              /* size of the arena */
+	uint32_t align;              /* of offsets, sizes and buffers; 1 for memory */
+	uint64_t transfer_bytes_max; /* largest single command worth sending */
+	uint32_t queue_depth;        /* commands that run at once; more wait inside the medium */
+	uint8_t *map;                /* memory media: the arena's bytes, for reading and writing in place; else NULL */
+	bool is_durable;             /* its content outlives the process */
+	struct fc_media_counters counters;
+};
+
+static inline void fc_media_submit(struct fc_media *media, struct fc_io *io) { media->ops->submit(media, io); }
+static inline unsigned fc_media_poll(struct fc_media *media) { return media->ops->poll(media); }
+static inline void fc_media_close(struct fc_media *media)
+{
+	if (media != NULL)
+		media->ops->close(media);
+}
+
+#endif
