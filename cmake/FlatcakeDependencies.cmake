@@ -1,0 +1,41 @@
+# Finds every package of packaging/dependencies.txt through pkg-config, and stops with the one command that installs
+# whatever is missing. Sets FLATCAKE_<PURPOSE>_DEPENDENCIES to imported targets: CORE, PROGRAM, TESTS.
+
+find_package(PkgConfig QUIET)
+if(NOT PKG_CONFIG_FOUND)
+	message(FATAL_ERROR "pkg-config is missing. Run:\n  make deps\nor\n  sudo apt-get install --no-install-recommends pkg-config")
+endif()
+
+set(dependency_file "${PROJECT_SOURCE_DIR}/packaging/dependencies.txt")
+set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${dependency_file}")
+file(STRINGS "${dependency_file}" dependency_lines REGEX "^[a-z]")
+
+set(missing_packages "")
+set(missing_modules "")
+set(FLATCAKE_CORE_MODULES "")
+foreach(line IN LISTS dependency_lines)
+	string(REGEX REPLACE "[ \t]+" ";" fields "${line}")
+	list(GET fields 0 package)
+	list(GET fields 1 purpose)
+	list(GET fields 2 module)
+	if(module STREQUAL "-" OR (purpose STREQUAL "tests" AND NOT BUILD_TESTING))
+		continue()
+	endif()
+	string(MAKE_C_IDENTIFIER "${module}" identifier)
+	pkg_check_modules(${identifier} QUIET IMPORTED_TARGET "${module}")
+	if(NOT ${identifier}_FOUND)
+		list(APPEND missing_packages "${package}")
+		list(APPEND missing_modules "${module}")
+		continue()
+	endif()
+	string(TOUPPER "${purpose}" purpose)
+	list(APPEND FLATCAKE_${purpose}_DEPENDENCIES PkgConfig::${identifier})
+	list(APPEND FLATCAKE_${purpose}_MODULES "${module}")
+endforeach()
+
+if(missing_packages)
+	list(JOIN missing_packages " " package_text)
+	list(JOIN missing_modules ", " module_text)
+	message(FATAL_ERROR "Libraries that FlatCake needs are missing (${module_text}). Run:\n"
+		"  make deps\nor\n  sudo apt-get install --no-install-recommends ${package_text}")
+endif()
