@@ -383,7 +383,6 @@ int fc_header_peek(const uint8_t *buffer, uint64_t *encoded_bytes)
 static int decode_ranges(struct fc_shape *shape, const struct fc_geometry *geometry, const struct header_record *record,
 			 const uint8_t *place)
 {
-	*shape = (struct fc_shape){0};
 	for (uint32_t i = 0; i < record->range_count; i++, place += sizeof(struct range_record)) {
 		struct range_record range;
 		memcpy(&range, place, sizeof(range));
@@ -396,8 +395,8 @@ static int decode_ranges(struct fc_shape *shape, const struct fc_geometry *geome
 	return shape->entry_count == record->entry_count && record->entry_count > 0 ? FC_OK : FC_ECORRUPT;
 }
 
-int fc_header_decode(struct fc_header *header, const struct fc_geometry *geometry, const uint8_t *buffer,
-		     uint64_t bytes, const uint8_t **keys)
+int fc_header_decode(struct fc_header *header, struct fc_range *storage, const struct fc_geometry *geometry,
+		     const uint8_t *buffer, uint64_t bytes, const uint8_t **keys)
 {
 	struct header_record record;
 	uint64_t encoded_bytes;
@@ -422,6 +421,7 @@ int fc_header_decode(struct fc_header *header, const struct fc_geometry *geometr
 		.end_block = record.end_block,
 		.parent = record.parent,
 	};
+	fc_shape_init(&header->shape, storage);
 	*keys = buffer + sizeof(record) + record.range_count * sizeof(struct range_record);
 	return decode_ranges(&header->shape, geometry, &record, buffer + sizeof(record));
 }

@@ -111,10 +111,11 @@ void fc_header_encode(const struct fc_header *header, const struct fc_key *keys,
 #define FC_HEADER_PREFIX_BYTES 512u
 FC_MUST_USE int fc_header_peek(const uint8_t *buffer, uint64_t *encoded_bytes);
 
-/* `buffer` holds `bytes` >= the encoded length. `*keys` points into the buffer (not aligned); copy them out with
- * fc_header_key(). FC_ECORRUPT when anything is off, including ranges that the geometry does not allow. */
-FC_MUST_USE int fc_header_decode(struct fc_header *header, const struct fc_geometry *geometry, const uint8_t *buffer,
-				 uint64_t bytes, const uint8_t **keys);
+/* `buffer` holds `bytes` >= the encoded length; the decoded ranges go to `storage[FC_RANGES_MAX]`. `*keys` points into
+ * the buffer (not aligned); copy them out with fc_header_key(). FC_ECORRUPT when anything is off, including ranges that
+ * the geometry does not allow. */
+FC_MUST_USE int fc_header_decode(struct fc_header *header, struct fc_range *storage, const struct fc_geometry *geometry,
+				 const uint8_t *buffer, uint64_t bytes, const uint8_t **keys);
 struct fc_key fc_header_key(const uint8_t *keys, uint64_t entry);
 
 #endif

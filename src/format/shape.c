@@ -3,6 +3,11 @@
 #include "base/check.h"
 #include "format/arena.h"
 
+void fc_shape_init(struct fc_shape *shape, struct fc_range *storage)
+{
+	*shape = (struct fc_shape){.ranges = storage};
+}
+
 int fc_shape_add(struct fc_shape *shape, uint32_t group, uint64_t block_first, uint64_t count)
 {
 	if (count == 0)

@@ -34,8 +34,12 @@ struct fc_range {
 struct fc_shape {
 	uint32_t range_count;
 	uint64_t entry_count;
-	struct fc_range ranges[FC_RANGES_MAX];
+	struct fc_range
+		*ranges; /* the owner's; room for FC_RANGES_MAX while it is built, range_count when it is kept */
 };
+
+/* An empty shape over `storage[FC_RANGES_MAX]`. */
+void fc_shape_init(struct fc_shape *shape, struct fc_range *storage);
 
 /* Appends a range; empty ranges are left out. FC_ELIMIT when there are FC_RANGES_MAX already. */
 FC_MUST_USE int fc_shape_add(struct fc_shape *shape, uint32_t group, uint64_t block_first, uint64_t count);
