@@ -1,4 +1,5 @@
-/* The medium interface: bytes at offsets, asynchronously. What the core knows of memory, SSD, GPUDirect and remote arenas.
+/* The medium interface: bytes at offsets, asynchronously. What the core knows of memory, SSD, GPUDirect and remote
+ * arenas.
  *
  * Contract, for every implementation:
  *  - submit() never fails and never calls done_cb itself; the result arrives through done_cb, exactly once, from inside
@@ -8,6 +9,8 @@
  *    register_buffers(), or any other (slower).
  *  - FC_IO_SYNC makes every write whose done_cb has been called before the sync was submitted durable.
  *  - The fc_io is the caller's, is borrowed until done_cb is called, and may be reused from inside it.
+ *  - An I/O outside the arena, and a write to a medium that is open for reading only, ends with FC_EINVAL.
+ *  - close() is called with nothing in flight.
  *  - One thread. */
 #ifndef FC_MEDIA_MEDIA_H
 #define FC_MEDIA_MEDIA_H
@@ -38,11 +41,21 @@ struct fc_media;
 
 struct fc_media_ops {
 	void (*submit)(struct fc_media *media, struct fc_io *io);
-	/* Hands over what submit() queued, then calls the done_cb of whatever has ended; returns how many. Never waits. */
+	/* Hands over what submit() queued, then calls the done_cb of whatever has ended; returns how many. Never waits.
+	 */
 	unsigned (*poll)(struct fc_media *media);
-	/* Names memory that many later operations will use. Returns 0, or an error after which it still works, slower. */
+	/* Names memory that many later operations will use. Returns 0, or an error after which it still works, slower.
+	 */
 	int (*register_buffers)(struct fc_media *media, void *memory, uint64_t bytes);
 	void (*close)(struct fc_media *media);
+	/* A descriptor that is readable while completions may wait for poll(), for a thread that sleeps in one place;
+	 * poll() makes it unreadable again. NULL, or an answer of -1: whatever was submitted has ended when poll() is
+	 * called next. Call poll() once between the last submit() and the sleep: it hands over what is queued. */
+	int (*event_fd)(struct fc_media *media);
+	/* Hands over what is queued, sleeps until at least one I/O has ended or `timeout_ns` has passed, then does what
+	 * poll() does. Cheaper than event_fd() + poll() where nothing else is waited for. NULL: poll() never leaves
+	 * anything unfinished. */
+	unsigned (*wait)(struct fc_media *media, uint64_t timeout_ns);
 };
 
 struct fc_media {
@@ -53,11 +66,27 @@ struct fc_media {
 	uint32_t queue_depth;        /* commands that run at once; more wait inside the medium */
 	uint8_t *map;                /* memory media: the arena's bytes, for reading and writing in place; else NULL */
 	bool is_durable;             /* its content outlives the process */
+	bool is_new;                 /* this open made it: it reads as zeros */
+	const char *notice;          /* what works only by a fallback, in sentences for the operator; NULL: nothing */
 	struct fc_media_counters counters;
 };
 
-static inline void fc_media_submit(struct fc_media *media, struct fc_io *io) { media->ops->submit(media, io); }
-static inline unsigned fc_media_poll(struct fc_media *media) { return media->ops->poll(media); }
+static inline void fc_media_submit(struct fc_media *media, struct fc_io *io)
+{
+	media->ops->submit(media, io);
+}
+static inline unsigned fc_media_poll(struct fc_media *media)
+{
+	return media->ops->poll(media);
+}
+static inline int fc_media_event_fd(struct fc_media *media)
+{
+	return media->ops->event_fd == NULL ? -1 : media->ops->event_fd(media);
+}
+static inline unsigned fc_media_wait(struct fc_media *media, uint64_t timeout_ns)
+{
+	return media->ops->wait == NULL ? media->ops->poll(media) : media->ops->wait(media, timeout_ns);
+}
 static inline void fc_media_close(struct fc_media *media)
 {
 	if (media != NULL)

@@ -1,0 +1,137 @@
+/* A batch is done where it is submitted: the CPU that copies is the CPU that would wait. Only the announcement is kept
+ * for poll(), as the contract asks.
+ *
+ * The slice's checksum is always taken over the bytes as they are read for the copy, so what was checked is what
+ * arrived, even if another process scribbles over the arena meanwhile. */
+#include "device/host.h"
+
+#include "device/copy_hash.h"
+#include "format/checksum.h"
+#include "host/pages.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define HOST_MAGIC 0x46434b44484f5354ull
+
+struct host_device {
+	struct fc_device device;
+	uint64_t magic;
+	struct fc_link done; /* batches whose done_cb is still to be called */
+};
+
+static struct host_device *host_device_of(struct fc_device *device)
+{
+	struct host_device *host = fc_container_of(device, struct host_device, device);
+	fc_check(host->magic == HOST_MAGIC);
+	return host;
+}
+
+/* Where the slice lies on either side; false when the copy is not possible as described. */
+static bool slice_init(struct fc_copy_hash *slice, const struct fc_copy *copy, enum fc_copy_direction direction)
+{
+	const struct fc_paged_layer *paged = copy->paged;
+
+	*slice = (struct fc_copy_hash){.source = copy->flat, .destination = copy->slot_memory};
+	slice->piece_bytes = copy->bytes;
+	slice->piece_count = 1;
+	if (direction == FC_COPY_FLAT)
+		return true;
+	if (copy->slot >= paged->slot_count || paged->piece_count == 0 || copy->bytes % paged->piece_count != 0)
+		return false;
+	slice->piece_count = paged->piece_count;
+	slice->piece_bytes = copy->bytes / paged->piece_count;
+	uint8_t *slot = (uint8_t *)paged->base + copy->slot * paged->slot_stride_bytes;
+	bool is_gather = direction == FC_COPY_GATHER;
+	slice->source = is_gather ? slot : copy->flat;
+	slice->destination = is_gather ? copy->flat : slot;
+	slice->source_stride_bytes = is_gather ? paged->piece_stride_bytes : slice->piece_bytes;
+	slice->destination_stride_bytes = is_gather ? slice->piece_bytes : paged->piece_stride_bytes;
+	return true;
+}
+
+static void run_batch(struct host_device *host, struct fc_copy_batch *batch)
+{
+	bool is_gather = batch->direction == FC_COPY_GATHER;
+	uint64_t *bytes_moved = is_gather ? &host->device.bytes_gathered : &host->device.bytes_scattered;
+
+	batch->result = 0;
+	batch->bad_first = batch->copy_count;
+	for (uint64_t i = 0; i < batch->copy_count; i++) {
+		const struct fc_copy *copy = &batch->copies[i];
+		struct fc_copy_hash slice;
+		if (!slice_init(&slice, copy, batch->direction)) {
+			batch->result = FC_EINVAL;
+			batch->bad_first = fc_min_u64(batch->bad_first, i);
+			return;
+		}
+		uint32_t found = fc_slice_fold(fc_copy_hash_plain(&slice), copy->seed);
+		*bytes_moved += copy->bytes;
+		if (is_gather)
+			memcpy(copy->checksum, &found, sizeof(found));
+		else if (memcmp(copy->checksum, &found, sizeof(found)) != 0)
+			batch->bad_first = fc_min_u64(batch->bad_first, i);
+	}
+}
+
+static void host_submit(struct fc_device *device, struct fc_copy_batch *batch)
+{
+	struct host_device *host = host_device_of(device);
+	run_batch(host, batch);
+	fc_list_push(&host->done, &batch->link);
+}
+
+/* Only what waits now: a done_cb that submits the next batch must not keep poll() here for ever. */
+static unsigned host_poll(struct fc_device *device)
+{
+	struct host_device *host = host_device_of(device);
+	struct fc_link *last = host->done.prev;
+	unsigned count = 0;
+
+	for (bool is_last = fc_list_is_empty(&host->done); !is_last; count++) {
+		struct fc_link *link = fc_list_pop(&host->done);
+		is_last = link == last;
+		struct fc_copy_batch *batch = fc_container_of(link, struct fc_copy_batch, link);
+		batch->done_cb(batch);
+	}
+	return count;
+}
+
+static void *host_window_alloc(struct fc_device *device, uint64_t bytes)
+{
+	(void)host_device_of(device);
+	return fc_pages_alloc(bytes);
+}
+
+static void host_window_free(struct fc_device *device, void *memory, uint64_t bytes)
+{
+	(void)host_device_of(device);
+	fc_pages_free(memory, bytes);
+}
+
+static void host_close(struct fc_device *device)
+{
+	struct host_device *host = host_device_of(device);
+	fc_check(fc_list_is_empty(&host->done));
+	free(host);
+}
+
+int fc_device_host(struct fc_device **device, struct fc_error *error)
+{
+	static const struct fc_device_ops ops = {
+		.submit = host_submit,
+		.poll = host_poll,
+		.window_alloc = host_window_alloc,
+		.window_free = host_window_free,
+		.close = host_close,
+	};
+	struct host_device *host = calloc(1, sizeof(*host));
+
+	if (host == NULL)
+		return fc_error_set(error, FC_ENOMEM, "host device: no memory for %zu bytes", sizeof(*host));
+	host->device.ops = &ops;
+	host->magic = HOST_MAGIC;
+	fc_list_init(&host->done);
+	*device = &host->device;
+	return 0;
+}

@@ -1,0 +1,39 @@
+/* What the media whose arena is a file have in common: how the file is opened, sized, and kept from a second writer.
+ * Private to src/media/. */
+#ifndef FC_MEDIA_ARENA_FILE_H
+#define FC_MEDIA_ARENA_FILE_H
+
+#include "base/error.h"
+
+#include <sys/types.h>
+
+struct fc_arena_file_opts {
+	const char *path;
+	bool is_created; /* make a regular file when nothing is there */
+	bool is_read_only;
+	bool is_direct; /* O_DIRECT where the file system has it */
+};
+
+struct fc_arena_file {
+	int fd;
+	bool is_block_device;
+	bool is_direct; /* what came of the wish */
+	bool is_new;    /* this open made it */
+	uint64_t bytes;
+	dev_t device; /* that the bytes lie on */
+};
+
+/* Opens a regular file or block device: 0600 when created, never through a symbolic link, and locked: exclusively, or
+ * shared with other readers when read-only. FC_EBUSY names the process that holds it. */
+int fc_arena_file_open(struct fc_arena_file *file, const struct fc_arena_file_opts *opts,
+		       struct fc_error *error) FC_MUST_USE;
+
+/* Gives a regular file `bytes`, with space set aside for all of them, so that a later write cannot find the disk full.
+ * FC_EFULL names need and what is there. *is_sparse (may be NULL) tells that the file system cannot set space aside. */
+int fc_arena_file_resize(struct fc_arena_file *file, const char *path, uint64_t bytes, bool *is_sparse,
+			 struct fc_error *error) FC_MUST_USE;
+
+/* Takes back what this open created, when the open fails later on. */
+void fc_arena_file_close(struct fc_arena_file *file, const char *path, bool is_removed);
+
+#endif
