@@ -1,0 +1,119 @@
+/* The settings of one run of the program, from three places: a YAML file, FLATCAKE_... variables, and flags. A later
+ * place wins over an earlier one; what none of them names keeps its default.
+ *
+ * One table (options.c) holds all that is known of a setting: its names, type, range, default, field and help. The
+ * reader of each place, the help and the manual page are driven by it, so that they cannot disagree. That is why the
+ * YAML file is read as libyaml's events and not through a schema library: a schema would be a second description of the
+ * same settings.
+ *
+ * Everything is checked here, once: unknown and repeated names, malformed numbers, numbers out of range. Nothing is
+ * guessed and nothing is cut. */
+#ifndef FC_CONFIG_CONFIG_H
+#define FC_CONFIG_CONFIG_H
+
+#include "base/error.h"
+
+/* Which command is being run; a bit each, for the options' lists of commands. */
+enum fc_command_bit {
+	FC_COMMAND_REPLAY = 1 << 0,
+	FC_COMMAND_GEN = 1 << 1,
+	FC_COMMAND_BENCH = 1 << 2,
+	FC_COMMAND_VERIFY = 1 << 3,
+	FC_COMMAND_SESSIONS = 1 << 4,
+	FC_COMMAND_STAT = 1 << 5,
+	FC_COMMAND_DOCTOR = 1 << 6,
+};
+
+/* Rows of the option table never exceed this. */
+#define FC_OPTIONS_MAX 64
+
+struct fc_config {
+	enum fc_command_bit command;
+
+	/* the store */
+	const char *dir;
+	const char *ssd_path;    /* NULL: in `dir` */
+	const char *memory_path; /* NULL: memory of the process */
+	uint64_t memory_bytes;
+	uint64_t ssd_bytes;
+	uint64_t chunk_bytes; /* 0: chosen by the store */
+	const char *model;    /* a preset's name */
+	uint64_t block_tokens;
+	uint64_t scale; /* slices are divided by this */
+
+	/* placement and reclaim */
+	uint64_t agent_context_tokens;
+	uint64_t long_reply_tokens;
+	double high_watermark;
+	double low_watermark;
+	enum fc_reclaim_order reclaim_order;
+	enum fc_memory_reclaim memory_reclaim;
+	double consolidate_ratio;
+
+	/* input and output of the store */
+	uint64_t streams;
+	uint64_t window_bytes;
+	uint64_t gap_bytes;
+	uint64_t transfer_bytes; /* 0: what the device takes */
+	uint64_t queue_depth;
+	uint64_t io_timeout_ns;
+
+	/* replay */
+	double rate_per_s;    /* requests per second; INFINITY: as fast as possible */
+	double prefill_per_s; /* tokens per second of the modelled engine; INFINITY: prefill takes no time */
+	bool is_storing_replies;
+	bool is_sharing_prompts;
+	bool has_subagents;
+	bool is_lenient;
+	uint64_t session_count; /* replay: at most so many, 0 = all; gen: so many */
+	uint64_t concurrency;   /* sessions that are active at once */
+
+	/* gen */
+	uint64_t turn_count;
+	double length_ratio;
+	const char *output_path;
+
+	/* bench */
+	const char *only;
+	uint64_t run_count;
+	uint64_t size_bytes;
+
+	uint64_t seed;
+	const char *json_path; /* NULL: none; "-": standard output */
+	const char *config_path;
+	bool is_verbose;
+
+	const char **arguments; /* what is not an option, in order; the strings are argv's */
+	int argument_count;
+
+	char *owned_texts[FC_OPTIONS_MAX]; /* texts that came from the YAML file, by row of the option table */
+};
+
+/* Where settings come from. All of it is borrowed until fc_config_free(). */
+struct fc_config_sources {
+	enum fc_command_bit command;
+	int argument_count; /* behind the command's name */
+	char *const *arguments;
+	char *const *environment; /* "NAME=value", NULL at the end; NULL for none */
+};
+
+#define FC_CONFIG_ALLOWED_BYTES 2048
+
+/* What went wrong, for a person: the place and the value, and behind it all the names that would have been right (empty
+ * when the sentence says it all). */
+struct fc_config_problem {
+	struct fc_error error;
+	char allowed[FC_CONFIG_ALLOWED_BYTES];
+};
+
+/* Fills `config`, to be freed with fc_config_free() also after a failure. FC_EINVAL for a bad value or syntax,
+ * FC_ENOENT for a name that does not exist, FC_ESYSTEM for a file that cannot be read, FC_ENOMEM. */
+int fc_config_load(struct fc_config *config, const struct fc_config_sources *sources,
+		   struct fc_config_problem *problem) FC_MUST_USE;
+void fc_config_free(struct fc_config *config);
+
+/* The model and the options of a store as `config` describes them. `opts` refers to `geometry` and to `config`. */
+int fc_config_store_opts(const struct fc_config *config, struct fc_geometry *geometry, struct fc_store_opts *opts,
+			 struct fc_error *error) FC_MUST_USE;
+
+#endif

@@ -1,0 +1,172 @@
+/* The option table itself, and finding rows in it by any of an option's three names.
+ *
+ * Defaults that concern the store equal those of fc_store_opts_init(); tests/config holds the two against each other.
+ */
+#include "base/check.h"
+#include "config/option.h"
+
+#include <string.h>
+
+#define KIB (1ull << 10)
+#define MIB (1ull << 20)
+#define GIB (1ull << 30)
+#define TIB (1ull << 40)
+
+#define SECOND_NS 1000000000ull
+
+enum {
+	/* commands that open a store, that only look at one, and that generate or time something */
+	RUNS_STORE = FC_COMMAND_REPLAY | FC_COMMAND_BENCH,
+	LOOKS_AT_STORE = FC_COMMAND_VERIFY | FC_COMMAND_SESSIONS | FC_COMMAND_STAT,
+	NAMES_STORE = FC_COMMAND_REPLAY | LOOKS_AT_STORE,
+	REPORTS = RUNS_STORE | LOOKS_AT_STORE | FC_COMMAND_DOCTOR,
+	EVERY_COMMAND = REPORTS | FC_COMMAND_GEN,
+};
+
+#define FIELD(name) offsetof(struct fc_config, name)
+
+static const char *const reclaim_orders[] = {
+	[FC_RECLAIM_LEAST_RECENTLY_USED] = "lru", [FC_RECLAIM_OLDEST_CREATED] = "created", NULL};
+static const char *const memory_reclaims[] = {[FC_MEMORY_DROP] = "drop", [FC_MEMORY_SPILL] = "spill", NULL};
+
+static const struct fc_option options[] = {
+	{"dir", "PATH", FC_OPTION_TEXT, FIELD(dir), NAMES_STORE, "flatcake-store",
+	 .help = "folder of the store; made when missing"},
+	{"dir", "PATH", FC_OPTION_TEXT, FIELD(dir), FC_COMMAND_DOCTOR | FC_COMMAND_BENCH, ".",
+	 .help = "folder whose disk is looked at; temporary files in it are removed"},
+	{"ssd-path", "PATH", FC_OPTION_TEXT, FIELD(ssd_path), NAMES_STORE, NULL,
+	 .help = "file or block device of the SSD arena, instead of ssd.arena in the store's folder"},
+	{"memory-path", "PATH", FC_OPTION_TEXT, FIELD(memory_path), NAMES_STORE, NULL,
+	 .help = "file of the memory arena on tmpfs or hugetlbfs, which outlives the process; without it memory ends "
+		 "with the process"},
+	{"memory", "SIZE", FC_OPTION_SIZE, FIELD(memory_bytes), RUNS_STORE, "1GiB", .help = "memory budget; 0 for none",
+	 .max = 256 * TIB},
+	{"ssd", "SIZE", FC_OPTION_SIZE, FIELD(ssd_bytes), RUNS_STORE, "8GiB", .help = "SSD budget; 0 for none",
+	 .max = 256 * TIB},
+	{"chunk", "SIZE", FC_OPTION_SIZE, FIELD(chunk_bytes), RUNS_STORE, "0",
+	 .help = "unit of allocation, a power of two from 4KiB; 0: chosen from the arena's size", .max = GIB},
+	{"model", "NAME", FC_OPTION_TEXT, FIELD(model), RUNS_STORE, "deepseek-v4-flash",
+	 .help = "model whose KV is stored, the name of a preset"},
+	{"block-tokens", "N", FC_OPTION_COUNT, FIELD(block_tokens), RUNS_STORE, "64", .help = "tokens in a block",
+	 .min = 1, .max = 65536},
+	{"scale", "N", FC_OPTION_COUNT, FIELD(scale), RUNS_STORE, "1",
+	 .help = "divide every slice by this, so that a large trace fits a small disk", .min = 1, .max = 1000000},
+
+	{"agent-context", "TOKENS", FC_OPTION_COUNT, FIELD(agent_context_tokens), RUNS_STORE, "32768",
+	 .help = "a context above this is an agent's and goes to SSD", .max = 1ull << 40},
+	{"long-reply", "TOKENS", FC_OPTION_COUNT, FIELD(long_reply_tokens), RUNS_STORE, "1024",
+	 .help = "a turn whose previous reply had at least this many tokens goes to SSD", .max = 1ull << 40},
+	{"high-watermark", "RATIO", FC_OPTION_RATIO, FIELD(high_watermark), RUNS_STORE, "0.95",
+	 .help = "share of an arena in use above which whole sessions are reclaimed", .ratio_max = 1},
+	{"low-watermark", "RATIO", FC_OPTION_RATIO, FIELD(low_watermark), RUNS_STORE, "0.85",
+	 .help = "share of an arena in use at which reclaiming ends; below the high watermark", .ratio_max = 1},
+	{"reclaim-order", "ORDER", FC_OPTION_CHOICE, FIELD(reclaim_order), RUNS_STORE, "lru",
+	 .help = "which session is the oldest: the least recently used, or the first created",
+	 .choices = reclaim_orders},
+	{"memory-reclaim", "WAY", FC_OPTION_CHOICE, FIELD(memory_reclaim), RUNS_STORE, "drop",
+	 .help = "what becomes of a session that memory has no room for: dropped, or written to SSD once if it was "
+		 "ever reused",
+	 .choices = memory_reclaims},
+	{"consolidate", "RATIO", FC_OPTION_RATIO, FIELD(consolidate_ratio), RUNS_STORE, "0.8",
+	 .help = "a turn absorbs the segment before it while that is no larger than this times the new one; 0: never",
+	 .ratio_max = 1000},
+
+	{"streams", "N", FC_OPTION_COUNT, FIELD(streams), RUNS_STORE, "4", .help = "loads from SSD that run at once",
+	 .min = 1, .max = 1024},
+	{"window", "SIZE", FC_OPTION_SIZE, FIELD(window_bytes), RUNS_STORE, "64MiB",
+	 .help = "double buffer of one stream", .min = 64 * KIB, .max = 64 * GIB},
+	{"gap", "SIZE", FC_OPTION_SIZE, FIELD(gap_bytes), RUNS_STORE, "64KiB",
+	 .help = "gaps smaller than this are read through", .max = GIB},
+	{"transfer", "SIZE", FC_OPTION_SIZE, FIELD(transfer_bytes), RUNS_STORE, "0",
+	 .help = "largest single command; 0: what the device takes", .max = GIB},
+	{"queue-depth", "N", FC_OPTION_COUNT, FIELD(queue_depth), RUNS_STORE, "64",
+	 .help = "commands in flight on the SSD", .min = 1, .max = 4096},
+	{"io-timeout", "DURATION", FC_OPTION_DURATION, FIELD(io_timeout_ns), RUNS_STORE, "30s",
+	 .help = "an I/O that takes longer ends its request", .min = 1000000, .max = 3600 * SECOND_NS},
+
+	{"rate", "R|max", FC_OPTION_RATE, FIELD(rate_per_s), FC_COMMAND_REPLAY, "max",
+	 .help = "requests started per second, or as fast as possible", .ratio_min = 0.001, .ratio_max = 1000000},
+	{"prefill", "TOKENS_PER_S|max", FC_OPTION_RATE, FIELD(prefill_per_s), FC_COMMAND_REPLAY, "max",
+	 .help = "speed at which the modelled engine computes tokens that were not stored, or in no time",
+	 .ratio_min = 1, .ratio_max = 1e12},
+	{"store-replies", "on|off", FC_OPTION_BOOL, FIELD(is_storing_replies), FC_COMMAND_REPLAY, "on",
+	 .help = "save a reply's blocks with its request when the session's next request shows them"},
+	{"share-prompts", "on|off", FC_OPTION_BOOL, FIELD(is_sharing_prompts), FC_COMMAND_REPLAY, "on",
+	 .help = "sessions with equal tools and system prompt share those blocks"},
+	{"subagents", "on|off", FC_OPTION_BOOL, FIELD(has_subagents), FC_COMMAND_REPLAY, "on",
+	 .help = "replay the requests of subagents too"},
+	{"lenient", NULL, FC_OPTION_SWITCH, FIELD(is_lenient), FC_COMMAND_REPLAY, "off",
+	 .help = "skip and count damaged records of a trace instead of stopping at the first"},
+	{"sessions", "N", FC_OPTION_COUNT, FIELD(session_count), FC_COMMAND_REPLAY, "0",
+	 .help = "replay the first N sessions only; 0: all", .max = 1ull << 32},
+	{"sessions", "N", FC_OPTION_COUNT, FIELD(session_count), FC_COMMAND_GEN, "40", .help = "sessions to generate",
+	 .min = 1, .max = 1000000},
+	{"concurrency", "N", FC_OPTION_COUNT, FIELD(concurrency), FC_COMMAND_REPLAY, "8",
+	 .help = "sessions that are active at once, on average, where the trace does not say when each began", .min = 1,
+	 .max = 1000000},
+
+	{"turns", "N", FC_OPTION_COUNT, FIELD(turn_count), FC_COMMAND_GEN, "45",
+	 .help = "requests of the median session", .min = 1, .max = 100000},
+	{"length", "RATIO", FC_OPTION_RATIO, FIELD(length_ratio), FC_COMMAND_GEN, "1",
+	 .help = "prompts and replies are this many times as long as in the recorded sessions", .ratio_min = 0.001,
+	 .ratio_max = 1000},
+	{"output", "PATH", FC_OPTION_TEXT, FIELD(output_path), FC_COMMAND_GEN, NULL,
+	 .help = "where the trace goes: a folder, or one file when the name ends in .tar, .tar.gz or .tar.zst"},
+
+	{"only", "NAMES", FC_OPTION_TEXT, FIELD(only), FC_COMMAND_BENCH, NULL,
+	 .help = "run these measurements only, names with commas"},
+	{"runs", "N", FC_OPTION_COUNT, FIELD(run_count), FC_COMMAND_BENCH, "5",
+	 .help = "interleaved runs of which the median is reported", .min = 1, .max = 1000},
+	{"size", "SIZE", FC_OPTION_SIZE, FIELD(size_bytes), FC_COMMAND_BENCH, "1GiB",
+	 .help = "size of the session that is measured", .min = MIB, .max = TIB},
+
+	{"seed", "N", FC_OPTION_COUNT, FIELD(seed), FC_COMMAND_REPLAY | FC_COMMAND_GEN | FC_COMMAND_BENCH, "1",
+	 .help = "equal seeds give equal runs", .max = UINT64_MAX},
+	{"json", "FILE", FC_OPTION_TEXT, FIELD(json_path), REPORTS, NULL,
+	 .help = "write the result as JSON too; - for standard output, without the table"},
+	{"config", "FILE", FC_OPTION_TEXT, FIELD(config_path), EVERY_COMMAND, NULL,
+	 .help = "YAML file of settings: one \"key: value\" a line, keys as the long options with _ for -",
+	 .is_command_line_only = true},
+	{"verbose", NULL, FC_OPTION_SWITCH, FIELD(is_verbose), EVERY_COMMAND, "off",
+	 .help = "say more of what is done"},
+};
+_Static_assert(sizeof(options) / sizeof(options[0]) <= FC_OPTIONS_MAX, "raise FC_OPTIONS_MAX");
+
+const struct fc_option *fc_option_at(size_t index)
+{
+	return index < fc_array_len(options) ? &options[index] : NULL;
+}
+
+void fc_option_spell(const struct fc_option *option, enum fc_option_spelling spelling, char name[FC_OPTION_NAME_BYTES])
+{
+	const char *prefix = spelling == FC_SPELLING_FLAG ? "--" : spelling == FC_SPELLING_VARIABLE ? "FLATCAKE_" : "";
+	size_t used = strlen(prefix);
+	fc_check(used + strlen(option->name) < FC_OPTION_NAME_BYTES);
+	memcpy(name, prefix, used);
+	for (const char *letter = option->name; *letter != '\0'; letter++) {
+		char spelled = *letter;
+		if (spelling != FC_SPELLING_FLAG && spelled == '-')
+			spelled = '_';
+		if (spelling == FC_SPELLING_VARIABLE && spelled >= 'a' && spelled <= 'z')
+			spelled = (char)(spelled - 'a' + 'A');
+		name[used++] = spelled;
+	}
+	name[used] = '\0';
+}
+
+const struct fc_option *fc_option_find(enum fc_option_spelling spelling, const char *name, size_t name_len,
+				       enum fc_command_bit command)
+{
+	const struct fc_option *found = NULL;
+	for (size_t row = 0; row < fc_array_len(options); row++) {
+		char spelled[FC_OPTION_NAME_BYTES];
+		fc_option_spell(&options[row], spelling, spelled);
+		if (strlen(spelled) != name_len || memcmp(spelled, name, name_len) != 0)
+			continue;
+		if ((options[row].commands & command) != 0)
+			return &options[row];
+		if (found == NULL)
+			found = &options[row];
+	}
+	return found;
+}
