@@ -12,10 +12,10 @@
  *                                       segment_pages: segment's key array +-------+--> all 128 bits are compared here
  *
  *   - The tag alone decides a slot's place, and a larger tag never lies before a smaller one. So a miss ends at the
- * first larger tag, and growth and removal never look at a key: they move slots in order.
+ *     first larger tag, and growth and removal never look at a key: they move slots in order.
  *   - Each shard grows by itself, by a quarter, when it is 0.9 full: memory stays between 13.3 and 16.7 bytes a key,
- * plus the 16 of the segment's key array. Shards start at staggered sizes so that they do not all grow at once, and the
- * longest pause is one shard's copy: 10,000 slots at 10 million keys in 1,024 shards, about 40 us.
+ *     plus the 16 of the segment's key array. Shards start at staggered sizes so that they do not all grow at once, and
+ *     the longest pause is one shard's copy: 10,000 slots at 10 million keys in 1,024 shards.
  *   - Shards never shrink: a store fills up to its watermark and stays there.
  *
  * The hash mixes all 128 bits with a secret seed, because keys may come from outside: sequential, poor or hostile.

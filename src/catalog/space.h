@@ -13,16 +13,16 @@
  *          | A A A |. . . . . . . .          | A A A a a |. . . . . .
  *
  *   2. Otherwise a new extent starts in the middle of the largest free run, if two times the need fits behind the
- * middle. The first half is left as room for the extent that ends in front of it (nobody ends in front of chunk 0:
- * there it starts at 0).
+ *      middle. The first half is left as room for the extent that ends in front of it (nobody ends in front of chunk
+ *      0: there it starts at 0).
  *
  *          | A A A |. . . . . . . . . . . .|          | A A A |. . . . . .| b b |. . . .|
  *                                                              room of A         room of B
  *
  *   3. A largest run that is shorter than that, but at least twice the need, is used from its start, which keeps its
- * rest whole.
+ *      rest whole.
  *   4. When not even that exists, space is tight, and the leftmost run that fits is taken, because first fit wastes
- * least. FC_EFULL if there is none.
+ *      least. FC_EFULL if there is none.
  *
  * So k sessions that write in turns halve the space k times between them, and each has about 1/k of it to grow into.
  * Nothing is reserved: room that is not used stays free for all. */
