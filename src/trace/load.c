@@ -1,0 +1,293 @@
+/* Loading a trace: tells from the text what it is, cuts it into records, and hands each to the reader of its format.
+ *
+ *   text starts with [          one JSON array of records
+ *   the first line is an        a record on each line; only one line is in memory at a time. It is an object if its
+ * braces object, whole               balance, or if the line after it starts one too (then the first is cut off, and
+ * reported so) otherwise                   the text is one record, spread over lines
+ *
+ * A byte-order mark, blank lines, CR LF and a missing last newline make no difference. A record with "requests" is a
+ * Claude Code session, one with "hash_ids" or "timestamp" a Mooncake request. */
+#include "base/check.h"
+#include "trace/reader.h"
+#include "trace/source.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define CONCURRENT_SESSIONS_MAX 10000
+#define BLOCK_TOKENS_MAX (1u << 30)
+
+struct load {
+	struct fc_reader reader;
+	uint64_t record_count; /* of the current text */
+};
+
+/* A text and how far it was read. */
+struct cursor {
+	struct fc_text *text;
+	uint64_t line; /* number of the next line */
+};
+
+void fc_trace_opts_init(struct fc_trace_opts *opts)
+{
+	*opts = (struct fc_trace_opts){.share_prompts = true,
+				       .include_subagents = true,
+				       .concurrent_sessions = 8,
+				       .mooncake_block_tokens = 512};
+}
+
+int fc_reader_skip(struct fc_reader *reader, int result, const struct fc_error *error)
+{
+	if (result != FC_EINVAL || !reader->opts->is_lenient)
+		return result;
+	if (reader->skipped_count++ == 0)
+		reader->skipped_first = *error;
+	return 0;
+}
+
+int fc_reader_ids(struct fc_reader *reader, const struct fc_json_text *text, const struct fc_json_at *at,
+		  const json_t *request, uint64_t input_tokens, uint32_t block_tokens, struct fc_error *error)
+{
+	int result = fc_json_member_ids(text, at, request, "hash_ids", &reader->ids, error);
+	if (result != 0)
+		return result;
+	uint64_t block_count = input_tokens / block_tokens + (input_tokens % block_tokens != 0);
+	if (reader->ids.count <= block_count)
+		return 0;
+	char allowed[128];
+	struct fc_json_at hash_ids = {.parent = at, .key = "hash_ids"};
+	snprintf(allowed, sizeof(allowed), "at most %llu ids (there are %llu) for %llu input tokens in blocks of %u",
+		 (unsigned long long)block_count, (unsigned long long)reader->ids.count,
+		 (unsigned long long)input_tokens, block_tokens);
+	return fc_json_refuse(text, &hash_ids, allowed, error);
+}
+
+static bool is_limit_reached(const struct fc_reader *reader)
+{
+	uint64_t sessions = fc_build_session_count(reader->build);
+	uint64_t count = sessions > 0 ? sessions : fc_build_request_count(reader->build);
+	return reader->opts->limit != 0 && count >= reader->opts->limit;
+}
+
+static int read_record(struct fc_reader *reader, const struct fc_json_text *text, const struct fc_json_at *at,
+		       const json_t *record, struct fc_error *error)
+{
+	if (json_object_get(record, "requests") != NULL)
+		return fc_claude_read(reader, text, at, record, error);
+	if (json_object_get(record, "hash_ids") != NULL || json_object_get(record, "timestamp") != NULL)
+		return fc_mooncake_read(reader, text, at, record, error);
+	return fc_json_refuse(
+		text, at,
+		"an object with \"requests\" (a Claude Code session) or with \"timestamp\" and \"hash_ids\" "
+		"(a Mooncake request)",
+		error);
+}
+
+/* One record of the text: 0 to go on, 1 when the limit is reached. */
+static int take_record(struct load *load, const struct fc_json_text *text, const struct fc_json_at *at,
+		       const json_t *record, struct fc_error *error)
+{
+	if (is_limit_reached(&load->reader))
+		return 1;
+	load->record_count++;
+	int result = read_record(&load->reader, text, at, record, error);
+	return fc_reader_skip(&load->reader, result, error);
+}
+
+/* Parses a text that is one record, or an array of them. */
+static int take_json(struct load *load, const struct fc_json_text *text, struct fc_error *error)
+{
+	struct fc_json_at root_at = {0};
+	json_t *root;
+	int result = fc_json_parse(text, &root, error);
+	if (result != 0) {
+		load->record_count++;
+		return fc_reader_skip(&load->reader, result, error);
+	}
+	if (json_is_array(root)) {
+		for (size_t i = 0; result == 0 && i < json_array_size(root); i++) {
+			struct fc_json_at at = {.parent = &root_at, .index = i};
+			result = take_record(load, text, &at, json_array_get(root, i), error);
+		}
+	} else {
+		result = take_record(load, text, &root_at, root, error);
+	}
+	json_decref(root);
+	return result;
+}
+
+static uint64_t space_bytes(const char *bytes, uint64_t count)
+{
+	uint64_t space = 0;
+	while (space < count && memchr(" \t\r\n", bytes[space], 4) != NULL)
+		space++;
+	return space;
+}
+
+/* Consumes the byte-order mark and blank lines; 1 and the first line with something in it, 0 at the end. */
+static int skip_blank(struct cursor *cursor, const char **line, uint64_t *bytes, struct fc_error *error)
+{
+	int result;
+	while ((result = fc_text_line(cursor->text, 0, line, bytes, error)) == 1) {
+		if (cursor->line == 1 && *bytes >= 3 && memcmp(*line, "\xef\xbb\xbf", 3) == 0) {
+			fc_text_consume(cursor->text, 3);
+			*line += 3;
+			*bytes -= 3;
+		}
+		if (space_bytes(*line, *bytes) < *bytes)
+			return 1;
+		fc_text_consume(cursor->text, *bytes);
+		cursor->line++;
+	}
+	return result;
+}
+
+/* Whether every brace that the line opens is closed in it. */
+static bool is_balanced(const char *line, uint64_t bytes)
+{
+	int64_t depth = 0;
+	bool is_string = false;
+	for (uint64_t i = 0; i < bytes; i++) {
+		if (is_string && line[i] == '\\')
+			i++;
+		else if (line[i] == '"')
+			is_string = !is_string;
+		else if (!is_string && (line[i] == '{' || line[i] == '['))
+			depth++;
+		else if (!is_string && (line[i] == '}' || line[i] == ']'))
+			depth--;
+	}
+	return depth <= 0 && !is_string;
+}
+
+/* Whether the text, whose first line this is, has one record a line: 1 or 0, or an error. */
+static int has_record_lines(struct fc_text *text, const char *line, uint64_t bytes, struct fc_error *error)
+{
+	if (line[space_bytes(line, bytes)] != '{')
+		return line[space_bytes(line, bytes)] != '[';
+	if (is_balanced(line, bytes))
+		return 1;
+	uint64_t end = bytes;
+	while (memchr(" \t\r\n", line[end - 1], 4) != NULL)
+		end--;
+	bool may_hold_object = line[end - 1] == '[' || line[end - 1] == ':';
+	const char *second;
+	uint64_t second_bytes;
+	int result = fc_text_line(text, bytes, &second, &second_bytes, error);
+	if (result != 1)
+		return result;
+	uint64_t space = space_bytes(second, second_bytes);
+	return !may_hold_object && space < second_bytes && second[space] == '{';
+}
+
+static int take_lines(struct load *load, struct cursor *cursor, struct fc_error *error)
+{
+	const char *line;
+	uint64_t bytes;
+	int result;
+	while ((result = skip_blank(cursor, &line, &bytes, error)) == 1) {
+		struct fc_json_text text = {.file = fc_text_name(cursor->text),
+					    .first_line = cursor->line,
+					    .bytes = line,
+					    .byte_count = bytes};
+		result = take_json(load, &text, error);
+		if (result != 0)
+			return result;
+		fc_text_consume(cursor->text, bytes);
+		cursor->line++;
+	}
+	return result;
+}
+
+static int take_document(struct load *load, struct cursor *cursor, struct fc_error *error)
+{
+	struct fc_json_text text = {.file = fc_text_name(cursor->text), .first_line = cursor->line};
+	uint64_t bytes;
+	int result = fc_text_rest(cursor->text, &text.bytes, &bytes, error);
+	if (result < 0)
+		return result;
+	text.byte_count = bytes;
+	return take_json(load, &text, error);
+}
+
+static int take_text(void *context, struct fc_text *text, struct fc_error *error)
+{
+	struct load *load = context;
+	struct cursor cursor = {.text = text, .line = 1};
+	const char *line;
+	uint64_t bytes;
+	load->record_count = 0;
+	if (is_limit_reached(&load->reader))
+		return 1;
+	int result = skip_blank(&cursor, &line, &bytes, error);
+	if (result == 1) {
+		int has_lines = has_record_lines(text, line, bytes, error);
+		if (has_lines < 0)
+			result = has_lines;
+		else
+			result = has_lines ? take_lines(load, &cursor, error) : take_document(load, &cursor, error);
+	}
+	if (result != 0 || load->record_count > 0)
+		return result;
+	return fc_reader_skip(&load->reader, fc_error_set(error, FC_EINVAL, "%s: holds no request", fc_text_name(text)),
+			      error);
+}
+
+static int check_opts(const struct fc_trace_opts *opts, struct fc_error *error)
+{
+	if (opts->concurrent_sessions < 1 || opts->concurrent_sessions > CONCURRENT_SESSIONS_MAX)
+		return fc_error_set(error, FC_EINVAL, "%u concurrent sessions; allowed: 1 to %u",
+				    opts->concurrent_sessions, CONCURRENT_SESSIONS_MAX);
+	if (opts->mooncake_block_tokens < 1 || opts->mooncake_block_tokens > BLOCK_TOKENS_MAX)
+		return fc_error_set(error, FC_EINVAL, "%u tokens in a Mooncake block; allowed: 1 to %u",
+				    opts->mooncake_block_tokens, BLOCK_TOKENS_MAX);
+	return 0;
+}
+
+/* Reads all paths into the builder. */
+static int take_paths(struct load *load, const char *const *paths, size_t path_count, uint64_t *ignored_count,
+		      struct fc_error *error)
+{
+	int result = 0;
+	for (size_t i = 0; i < path_count && result == 0; i++) {
+		uint32_t before = fc_build_request_count(load->reader.build);
+		result = fc_source_walk(paths[i], take_text, load, ignored_count, error);
+		if (result == 0 && fc_build_request_count(load->reader.build) == before)
+			result = fc_error_set(error, FC_EINVAL, "%s: holds no request", paths[i]);
+	}
+	return result < 0 ? result : 0;
+}
+
+static int load_all(struct load *load, const char *const *paths, size_t path_count, struct fc_trace **trace,
+		    struct fc_error *error)
+{
+	uint64_t ignored_count = 0;
+	int result = take_paths(load, paths, path_count, &ignored_count, error);
+	if (result == 0 && fc_build_request_count(load->reader.build) == 0)
+		result = fc_error_set(error, FC_EINVAL, "no trace is named; needed: a file, a folder, or -");
+	if (result == 0)
+		result = fc_build_finish(load->reader.build, trace, error);
+	if (result != 0)
+		return result;
+	(*trace)->skipped_count = load->reader.skipped_count;
+	(*trace)->skipped_first = load->reader.skipped_first;
+	(*trace)->ignored_file_count = ignored_count;
+	return 0;
+}
+
+int fc_trace_load(const char *const *paths, size_t path_count, const struct fc_trace_opts *opts,
+		  struct fc_trace **trace, struct fc_error *error)
+{
+	struct fc_error unread; /* readers pass errors on, so there always is one */
+	struct load load = {.reader = {.opts = opts}};
+	error = error != NULL ? error : &unread;
+	*trace = NULL;
+	int result = check_opts(opts, error);
+	if (result == 0)
+		result = fc_build_new(opts, &load.reader.build, error);
+	if (result == 0)
+		result = load_all(&load, paths, path_count, trace, error);
+	fc_build_free(load.reader.build);
+	fc_json_ids_deinit(&load.reader.ids);
+	return result;
+}

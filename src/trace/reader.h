@@ -1,0 +1,31 @@
+/* What the readers of the formats share while one trace is loaded. */
+#ifndef FC_TRACE_READER_H
+#define FC_TRACE_READER_H
+
+#include "trace/build.h"
+#include "trace/json.h"
+
+struct fc_reader {
+	const struct fc_trace_opts *opts;
+	struct fc_trace_build *build;
+	struct fc_json_ids ids; /* of the request that is being read */
+	uint64_t skipped_count;
+	struct fc_error skipped_first;
+};
+
+/* Turns the refusal of a bad record into a skipped one when opts.is_lenient asks for it. Returns 0, or `result` as it
+ * is. */
+FC_MUST_USE int fc_reader_skip(struct fc_reader *reader, int result, const struct fc_error *error);
+
+/* The ids of a request into reader->ids; refuses more than an input of so many tokens can have. */
+FC_MUST_USE int fc_reader_ids(struct fc_reader *reader, const struct fc_json_text *text, const struct fc_json_at *at,
+			      const json_t *request, uint64_t input_tokens, uint32_t block_tokens,
+			      struct fc_error *error);
+
+/* Readers of one record; `error` may not be NULL. */
+FC_MUST_USE int fc_claude_read(struct fc_reader *reader, const struct fc_json_text *text, const struct fc_json_at *at,
+			       const json_t *session, struct fc_error *error);
+FC_MUST_USE int fc_mooncake_read(struct fc_reader *reader, const struct fc_json_text *text, const struct fc_json_at *at,
+				 const json_t *request, struct fc_error *error);
+
+#endif
