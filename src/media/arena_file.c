@@ -1,6 +1,10 @@
 /* One writer per arena, by flock(): it works for files and block devices alike, dies with its holder whatever kills it,
  * and /proc/locks tells who that is. The lock belongs to the open file, so a second open by the same process is refused
- * too. */
+ * too.
+ *
+ * A killed process can leave commands in flight on an io_uring, which hold the open file, and thereby the lock, until
+ * the last of them has ended. That is as it should be, since no write of the dead may land behind the back of the next
+ * holder; so an open waits a few seconds for a holder that is dead already, and refuses at once for one that lives. */
 #define _GNU_SOURCE
 #include "media/arena_file.h"
 
@@ -17,7 +21,11 @@
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <sys/sysmacros.h>
+#include <time.h>
 #include <unistd.h>
+
+#define LOCK_WAIT_MS_MAX 5000
+#define LOCK_PAUSE_MS 10
 
 /* The process that holds a flock() on the file, or 0. A line reads "1: FLOCK  ADVISORY  WRITE 123 fe:00:5678 0 EOF". */
 static long holder_pid(const struct stat *status)
@@ -44,43 +52,67 @@ static long holder_pid(const struct stat *status)
 	return found;
 }
 
-static void process_name(long pid, char *name, size_t name_bytes)
+/* The process's name and whether it runs, from "123 (name) S ...": a zombie (Z) or corpse (X) does not. */
+static bool read_process(long pid, char *name, size_t name_bytes)
 {
 	char path[64];
+	char line[256] = "";
 
-	snprintf(name, name_bytes, "unknown");
-	snprintf(path, sizeof(path), "/proc/%ld/comm", pid);
+	snprintf(path, sizeof(path), "/proc/%ld/stat", pid);
 	FILE *file = fopen(path, "re");
 	if (file == NULL)
-		return;
-	if (fgets(name, (int)name_bytes, file) != NULL)
-		name[strcspn(name, "\n")] = '\0';
+		return false;
+	bool is_read = fgets(line, sizeof(line), file) != NULL;
 	fclose(file);
+	char *begin = strchr(line, '(');
+	char *end = strrchr(line, ')');
+	if (!is_read || begin == NULL || end == NULL || end[1] != ' ')
+		return false;
+	snprintf(name, name_bytes, "%.*s", (int)(end - begin - 1), begin + 1);
+	return end[2] != 'Z' && end[2] != 'X';
 }
 
-static int refuse_locked(int fd, const char *path, struct fc_error *error)
-{
-	struct stat status;
+struct holder {
+	long pid; /* 0: not to be seen, or dead */
+	bool is_alive;
 	char name[64];
+};
 
-	long pid = fstat(fd, &status) == 0 ? holder_pid(&status) : 0;
-	if (pid <= 0)
-		return fc_error_set(error, FC_EBUSY, "%s: held by another process (not visible in /proc/locks)", path);
-	process_name(pid, name, sizeof(name));
-	return fc_error_set(error, FC_EBUSY, "%s: held by process %ld (%s); stop it, or use another arena", path, pid,
-			    name);
+static struct holder find_holder(int fd)
+{
+	struct holder holder = {0};
+	struct stat status;
+
+	holder.pid = fstat(fd, &status) == 0 ? holder_pid(&status) : 0;
+	holder.is_alive = holder.pid > 0 && read_process(holder.pid, holder.name, sizeof(holder.name));
+	return holder;
+}
+
+static int refuse_locked(const struct holder *holder, const char *path, struct fc_error *error)
+{
+	if (holder->is_alive)
+		return fc_error_set(error, FC_EBUSY, "%s: held by process %ld (%s); stop it, or use another arena",
+				    path, holder->pid, holder->name);
+	return fc_error_set(error, FC_EBUSY,
+			    "%s: held by a process that /proc/locks does not show, or by the last I/O of one that died",
+			    path);
 }
 
 static int lock_file(int fd, const char *path, bool is_read_only, struct fc_error *error)
 {
+	const struct timespec pause = {.tv_nsec = LOCK_PAUSE_MS * 1000000L};
 	int operation = (is_read_only ? LOCK_SH : LOCK_EX) | LOCK_NB;
 
-	while (flock(fd, operation) != 0) {
+	for (int waited_ms = 0; flock(fd, operation) != 0;) {
 		if (errno == EINTR)
 			continue;
-		if (errno == EWOULDBLOCK)
-			return refuse_locked(fd, path, error);
-		return fc_error_set(error, FC_ESYSTEM, "%s: flock: %s", path, strerror(errno));
+		if (errno != EWOULDBLOCK)
+			return fc_error_set(error, FC_ESYSTEM, "%s: flock: %s", path, strerror(errno));
+		struct holder holder = find_holder(fd);
+		if (holder.is_alive || waited_ms >= LOCK_WAIT_MS_MAX)
+			return refuse_locked(&holder, path, error);
+		(void)nanosleep(&pause, NULL);
+		waited_ms += LOCK_PAUSE_MS;
 	}
 	return 0;
 }
@@ -133,6 +165,12 @@ static int file_init(struct fc_arena_file *file, const char *path, struct fc_err
 	return 0;
 }
 
+int fc_arena_file_make_buffered(struct fc_arena_file *file)
+{
+	file->is_direct = false;
+	return fcntl(file->fd, F_SETFL, 0);
+}
+
 int fc_arena_file_open(struct fc_arena_file *file, const struct fc_arena_file_opts *opts, struct fc_error *error)
 {
 	*file = (struct fc_arena_file){.fd = -1};
@@ -148,24 +186,28 @@ int fc_arena_file_open(struct fc_arena_file *file, const struct fc_arena_file_op
 	code = file_init(file, opts->path, error);
 	/* Direct I/O is asked for after the open: an open that is refused for it leaves the file it made behind. */
 	file->is_direct = code == 0 && opts->is_direct && fcntl(file->fd, F_SETFL, O_DIRECT) == 0;
-	if (code == 0 && !file->is_direct && fcntl(file->fd, F_SETFL, 0) != 0)
+	if (code == 0 && !file->is_direct && fc_arena_file_make_buffered(file) != 0)
 		code = fc_error_set(error, FC_ESYSTEM, "%s: fcntl: %s", opts->path, strerror(errno));
 	if (code != 0)
 		fc_arena_file_close(file, opts->path, file->is_new);
 	return code;
 }
 
-static int refuse_full(const struct fc_arena_file *file, const char *path, uint64_t bytes, struct fc_error *error)
+/* Refuses what certainly does not fit, before the file system is filled to the brim to find out. */
+static int check_space(const struct fc_arena_file *file, const char *path, uint64_t bytes, bool is_full,
+		       struct fc_error *error)
 {
 	struct statvfs space;
-	uint64_t available_bytes = 0;
+	uint64_t need_bytes = bytes - file->bytes;
 
-	if (fstatvfs(file->fd, &space) == 0)
-		available_bytes = (uint64_t)space.f_bavail * space.f_frsize;
+	/* hugetlbfs without a limit of its own says 0 blocks. */
+	bool is_known = fstatvfs(file->fd, &space) == 0 && space.f_blocks > 0;
+	if (!is_full && (!is_known || need_bytes / space.f_frsize < space.f_bfree))
+		return 0;
 	return fc_error_set(error, FC_EFULL,
 			    "%s: needs %" PRIu64 " more bytes (%" PRIu64 " in all), its file system has %" PRIu64
 			    " available",
-			    path, bytes - file->bytes, bytes, available_bytes);
+			    path, need_bytes, bytes, is_known ? (uint64_t)space.f_bavail * space.f_frsize : 0);
 }
 
 /* Returns 0 or an errno. */
@@ -182,34 +224,45 @@ static int set_space_aside(int fd, uint64_t bytes, bool *is_sparse)
 	return result;
 }
 
-int fc_arena_file_resize(struct fc_arena_file *file, const char *path, uint64_t bytes, bool *is_sparse,
-			 struct fc_error *error)
+static int check_size(const struct fc_arena_file *file, const char *path, uint64_t bytes, struct fc_error *error)
 {
-	bool is_sparse_unused;
-	int failure = 0;
-
 	if (file->is_block_device)
 		return fc_error_set(error, FC_EINVAL, "%s: a block device of %" PRIu64 " bytes cannot become %" PRIu64,
 				    path, file->bytes, bytes);
 	if (bytes == 0 || bytes > INT64_MAX)
 		return fc_error_set(error, FC_EINVAL, "%s: size %" PRIu64 ", allowed are 1 to %" PRId64, path, bytes,
 				    INT64_MAX);
-	if (bytes < file->bytes)
-		failure = ftruncate(file->fd, (off_t)bytes) == 0 ? 0 : errno;
-	else
-		failure = set_space_aside(file->fd, bytes, is_sparse != NULL ? is_sparse : &is_sparse_unused);
-	if (failure == ENOSPC || failure == EDQUOT) {
-		int code = refuse_full(file, path, bytes, error);
-		/* fallocate() may have got some of the way. */
-		if (ftruncate(file->fd, (off_t)file->bytes) != 0)
-			return fc_error_set(error, FC_ESYSTEM, "%s: ftruncate after a full disk: %s", path,
-					    strerror(errno));
+	return bytes > file->bytes ? check_space(file, path, bytes, false, error) : 0;
+}
+
+static int grow(struct fc_arena_file *file, const char *path, uint64_t bytes, bool *is_sparse, struct fc_error *error)
+{
+	int failure = set_space_aside(file->fd, bytes, is_sparse);
+	if (failure == 0)
+		return 0;
+	/* It may have got some of the way. */
+	if (ftruncate(file->fd, (off_t)file->bytes) != 0)
+		return fc_error_set(error, FC_ESYSTEM, "%s: ftruncate: %s", path, strerror(errno));
+	if (failure == ENOSPC || failure == EDQUOT)
+		return check_space(file, path, bytes, true, error);
+	return fc_error_set(error, FC_ESYSTEM, "%s: size %" PRIu64 ": %s", path, bytes, strerror(failure));
+}
+
+int fc_arena_file_resize(struct fc_arena_file *file, const char *path, uint64_t bytes, bool *is_sparse,
+			 struct fc_error *error)
+{
+	bool is_sparse_unused;
+	int code = check_size(file, path, bytes, error);
+
+	if (code != 0)
 		return code;
-	}
-	if (failure != 0)
-		return fc_error_set(error, FC_ESYSTEM, "%s: size %" PRIu64 ": %s", path, bytes, strerror(failure));
-	file->bytes = bytes;
-	return 0;
+	if (bytes >= file->bytes)
+		code = grow(file, path, bytes, is_sparse != NULL ? is_sparse : &is_sparse_unused, error);
+	else if (ftruncate(file->fd, (off_t)bytes) != 0)
+		code = fc_error_set(error, FC_ESYSTEM, "%s: size %" PRIu64 ": %s", path, bytes, strerror(errno));
+	if (code == 0)
+		file->bytes = bytes;
+	return code;
 }
 
 void fc_arena_file_close(struct fc_arena_file *file, const char *path, bool is_removed)
@@ -218,7 +271,9 @@ void fc_arena_file_close(struct fc_arena_file *file, const char *path, bool is_r
 		return;
 	if (is_removed)
 		(void)unlink(path);
-	/* Closing also unlocks; what mattered was synced before. */
+	/* Nothing is in flight, so nobody needs to wait until the kernel has taken the ring down, nor for a forked
+	 * child. What mattered was synced before, so close() has nothing to report. */
+	(void)flock(file->fd, LOCK_UN);
 	(void)close(file->fd);
 	file->fd = -1;
 }

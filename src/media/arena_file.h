@@ -33,6 +33,9 @@ int fc_arena_file_open(struct fc_arena_file *file, const struct fc_arena_file_op
 int fc_arena_file_resize(struct fc_arena_file *file, const char *path, uint64_t bytes, bool *is_sparse,
 			 struct fc_error *error) FC_MUST_USE;
 
+/* Gives up direct I/O. Returns 0, or -1 with errno. */
+int fc_arena_file_make_buffered(struct fc_arena_file *file) FC_MUST_USE;
+
 /* Takes back what this open created, when the open fails later on. */
 void fc_arena_file_close(struct fc_arena_file *file, const char *path, bool is_removed);
 

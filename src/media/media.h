@@ -48,9 +48,9 @@ struct fc_media_ops {
 	 */
 	int (*register_buffers)(struct fc_media *media, void *memory, uint64_t bytes);
 	void (*close)(struct fc_media *media);
-	/* A descriptor that is readable while completions may wait for poll(), for a thread that sleeps in one place;
-	 * poll() makes it unreadable again. NULL, or an answer of -1: whatever was submitted has ended when poll() is
-	 * called next. Call poll() once between the last submit() and the sleep: it hands over what is queued. */
+	/* A descriptor that is readable when completions may wait for poll(), for a thread that sleeps in one place;
+	 * poll() makes it unreadable again. Before sleeping, call poll() until it returns 0: it also hands over what is
+	 * queued. NULL, or an answer of -1: after a poll() that returned 0 nothing is in flight. */
 	int (*event_fd)(struct fc_media *media);
 	/* Hands over what is queued, sleeps until at least one I/O has ended or `timeout_ns` has passed, then does what
 	 * poll() does. Cheaper than event_fd() + poll() where nothing else is waited for. NULL: poll() never leaves

@@ -178,7 +178,7 @@ static int open_file(struct memory_media *memory, const struct fc_memory_opts *o
 	if (opts->bytes == 0 || opts->is_read_only)
 		return fc_error_set(error, FC_EINVAL, "%s: empty, and no size was given to make an arena of",
 				    memory->path);
-	memory->file.is_new = true;
+	memory->media.is_new = true;
 	return fc_arena_file_resize(&memory->file, memory->path, fc_align_up(opts->bytes, memory->page_bytes), NULL,
 				    error);
 }
@@ -232,7 +232,7 @@ static int open_backing(struct memory_media *memory, const struct fc_memory_opts
 				    "memory arena: without a path it is made new, so it must be writable and its size "
 				    "(%" PRIu64 ") above 0",
 				    opts->bytes);
-	memory->file.is_new = true;
+	memory->media.is_new = true;
 	return opts->is_shared ? open_memfd(memory, opts->bytes, error) : 0;
 }
 
@@ -266,13 +266,12 @@ int fc_memory_open(const struct fc_memory_opts *opts, struct fc_media **media, s
 		code = fc_error_set(error, FC_ENOMEM, "memory arena: cannot map %" PRIu64 " bytes: %s", bytes,
 				    strerror(errno));
 	if (code != 0) {
-		fc_arena_file_close(&memory->file, memory->path, memory->file.is_new && memory->path != NULL);
+		fc_arena_file_close(&memory->file, memory->path, memory->file.is_new);
 		free(memory->path);
 		free(memory);
 		return code;
 	}
 	memory->media.bytes = bytes;
-	memory->media.is_new = memory->file.is_new;
 	*media = &memory->media;
 	return 0;
 }
