@@ -9,7 +9,7 @@
  *                      |                  +--> shards[shard] --> slots, sorted by tag
  *                      +--> home slot = tag * size >> 32         | tag | segment | entry |
  *                                                                        |         |
- *                                       segment_pages: segment's key array +-------+--> all 128 bits are compared here
+ *                                               pages: segment's key array +-------+--> all 128 bits are compared here
  *
  *   - The tag alone decides a slot's place, and a larger tag never lies before a smaller one. So a miss ends at the
  *     first larger tag, and growth and removal never look at a key: they move slots in order.
@@ -71,19 +71,24 @@ struct fc_index_shard {
 	uint32_t count;
 };
 
+#define FC_INDEX_PAGE_SEGMENTS 4096
+
+/* Key arrays of consecutive segments, NULL where none is set. */
+struct fc_index_page {
+	const struct fc_key *keys[FC_INDEX_PAGE_SEGMENTS];
+};
+
 struct fc_index {
 	struct fc_alloc alloc;
 	uint64_t secret[4];
 	struct fc_index_shard *shards;
-	uint32_t shard_count; /* a power of two */
-	const struct fc_key *const *
-		*segment_pages; /* by segment / FC_INDEX_PAGE_SEGMENTS; pages and key arrays may be NULL */
-	uint32_t segment_page_count;
+	uint32_t shard_count;         /* a power of two */
+	struct fc_index_page **pages; /* by segment / FC_INDEX_PAGE_SEGMENTS; NULL where no segment was set */
+	uint32_t page_count;
 	uint64_t count;
 	uint64_t bytes;
 };
 
-#define FC_INDEX_PAGE_SEGMENTS 4096
 #define FC_INDEX_SHARDS_MAX (1u << 20)
 
 struct fc_index_opts {
