@@ -40,8 +40,9 @@ const struct fc_option *fc_option_suggest(enum fc_option_spelling spelling, cons
 		char spelled[FC_OPTION_NAME_BYTES];
 		fc_option_spell(option, spelling, spelled);
 		size_t distance = edit_distance(name, name_len, spelled, strlen(spelled));
-		/* three wrong letters in a name of four are another name */
-		if (distance < nearest_distance && distance * 2 <= strlen(option->name)) {
+		/* a name of which more than half is wrong is another name; two swapped letters count as two wrong ones
+		 */
+		if (distance < nearest_distance && distance * 2 <= strlen(option->name) + 1) {
 			nearest = option;
 			nearest_distance = distance;
 		}

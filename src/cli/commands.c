@@ -1,0 +1,25 @@
+/* The table of commands. */
+#include "cli/commands.h"
+
+#include "base/check.h"
+
+#include <string.h>
+
+static const struct fc_command commands[] = {
+	{"doctor", FC_COMMAND_DOCTOR, "say what this machine offers and what to do about each lack", "", 0, 0,
+	 fc_command_doctor},
+};
+
+const struct fc_command *fc_command_at(size_t index)
+{
+	return index < fc_array_len(commands) ? &commands[index] : NULL;
+}
+
+const struct fc_command *fc_command_find(const char *name)
+{
+	for (size_t row = 0; row < fc_array_len(commands); row++) {
+		if (strcmp(commands[row].name, name) == 0)
+			return &commands[row];
+	}
+	return NULL;
+}
