@@ -1,0 +1,65 @@
+# The commands of every day; CMake does the work, see CMakeLists.txt and CMakePresets.json.
+#
+#   make           builds the libraries, the program and the examples in build/release
+#   make deps      installs what is missing, from Debian's packages; nothing else here needs the network
+#   make demo      generates an agent trace and replays it through a real store, all inside build/demo
+#   make test      builds and tests everything: plain, with address+undefined sanitizers, with the thread sanitizer
+#   make bench     measures this machine against the targets of the README, in build/bench
+#   make style     formats the code; make check-style only says what differs
+#   make man       writes packaging/flatcake.1 anew from the program's tables
+#   make install   installs below PREFIX (and DESTDIR)
+#   make clean     removes build/
+JOBS ?= $(shell nproc)
+PREFIX ?= /usr/local
+RELEASE := build/release
+FLATCAKE := $(RELEASE)/flatcake
+DEMO := build/demo
+BENCH := build/bench
+
+# An existing build folder keeps the generator that it was made with.
+GENERATOR = $(if $(wildcard $(RELEASE)/CMakeCache.txt)$(CMAKE_GENERATOR),,$(if $(shell command -v ninja),-G Ninja))
+
+.PHONY: all deps demo test bench style check-style man install clean
+
+all:
+	@cmake --preset release $(GENERATOR) -DCMAKE_INSTALL_PREFIX=$(PREFIX) -Wno-dev --log-level=WARNING
+	@cmake --build --preset release -j $(JOBS)
+
+deps:
+	@packaging/install-dependencies
+
+demo: deps
+	@$(MAKE) --no-print-directory all
+	@rm -rf $(DEMO) && mkdir -p $(DEMO)
+	$(FLATCAKE) gen --seed 1 --sessions 24 --turns 30 --length 0.5 --output $(DEMO)/trace.tar.zst
+	$(FLATCAKE) replay $(DEMO)/trace.tar.zst --dir $(DEMO)/store --memory 64MiB --ssd 2GiB --scale 16 \
+		--prefill 100000 --json $(DEMO)/result.json
+	@rm -rf $(DEMO)/store
+
+test: deps
+	@JOBS=$(JOBS) tests/run
+
+bench:
+	@$(MAKE) --no-print-directory all
+	@rm -rf $(BENCH) && mkdir -p $(BENCH)
+	$(FLATCAKE) bench --dir $(BENCH) --json $(BENCH)/result.json
+
+SOURCES = $(shell find src include examples tests bench -name '*.[ch]' 2>/dev/null)
+
+style:
+	clang-format -i $(SOURCES)
+
+check-style:
+	@FC_SOURCE_DIR=$(CURDIR) tests/house/lengths.sh
+	@FC_SOURCE_DIR=$(CURDIR) tests/house/includes.sh
+	@FC_SOURCE_DIR=$(CURDIR) tests/house/style.sh
+
+man: all
+	$(FLATCAKE) help manual > packaging/flatcake.1.new
+	mv packaging/flatcake.1.new packaging/flatcake.1
+
+install: all
+	cmake --install $(RELEASE)
+
+clean:
+	rm -rf build
