@@ -1,0 +1,136 @@
+/* The catalog's frame: closing, sessions, statistics. Opening is in recover.c. */
+#include "catalog/state.h"
+
+void fc_catalog_free(struct fc_catalog *catalog)
+{
+	if (catalog == NULL)
+		return;
+	const struct fc_alloc *alloc = catalog->alloc;
+	fc_open_deinit(catalog);
+	for (int medium = 0; medium < FC_MEDIUM_COUNT; medium++)
+		fc_commit_deinit(&catalog->arenas[medium]);
+	for (uint32_t number = 0; number < catalog->segment_top; number++) {
+		struct fc_segment *segment = catalog->segments[number];
+		if (segment != NULL)
+			fc_alloc_free(alloc, segment, segment->allocated_bytes);
+	}
+	fc_session_table_deinit(catalog);
+	for (int medium = 0; medium < FC_MEDIUM_COUNT; medium++) {
+		struct fc_arena *arena = &catalog->arenas[medium];
+		if (arena->owner == NULL)
+			continue;
+		fc_space_deinit(&arena->space);
+		fc_alloc_free(alloc, arena->owner, arena->chunk_count * sizeof(*arena->owner));
+	}
+	fc_index_deinit(&catalog->index);
+	fc_alloc_free(alloc, catalog->segments, catalog->segment_room * sizeof(*catalog->segments));
+	fc_alloc_free(alloc, catalog->free_numbers, catalog->segment_room * sizeof(*catalog->free_numbers));
+	fc_alloc_free(alloc, catalog->locations, catalog->location_room * sizeof(*catalog->locations));
+	fc_alloc_free(alloc, catalog, sizeof(*catalog));
+}
+
+void fc_catalog_on_loss(struct fc_catalog *catalog, void (*loss_cb)(void *context, struct fc_session_id id),
+			void *context)
+{
+	catalog->loss_cb = loss_cb;
+	catalog->loss_context = context;
+}
+
+/* Segments that lie directly behind one another are one extent. */
+static uint64_t extents_of(const struct fc_catalog *catalog, const struct fc_session *session, enum fc_medium medium)
+{
+	uint64_t extents = 0;
+	fc_list_for_each(link, &session->segments)
+	{
+		const struct fc_segment *segment = fc_container_of(link, struct fc_segment, session_link);
+		if (segment->medium != medium)
+			continue;
+		bool continues = false;
+		fc_list_for_each(other_link, &session->segments)
+		{
+			const struct fc_segment *other = fc_container_of(other_link, struct fc_segment, session_link);
+			continues |= other->medium == medium &&
+				     other->chunk_first + other->chunk_count == segment->chunk_first;
+		}
+		extents += !continues;
+	}
+	(void)catalog;
+	return extents;
+}
+
+static struct fc_session_info describe(const struct fc_catalog *catalog, const struct fc_session *session)
+{
+	struct fc_session_info info = {
+		.id = session->id,
+		.kind = session->kind,
+		.turns = session->turns,
+		.leases = session->lease_count,
+		.dependents = session->dependent_count,
+		.created_seq = session->created_seq,
+		.used_seq = session->used_seq,
+	};
+	fc_list_for_each(link, &session->segments)
+	{
+		const struct fc_segment *segment = fc_container_of(link, struct fc_segment, session_link);
+		info.blocks += segment->named_count;
+		info.segments++;
+		info.bytes[segment->medium] += fc_segment_bytes(catalog, segment);
+	}
+	for (int medium = 0; medium < FC_MEDIUM_COUNT; medium++)
+		info.extents += extents_of(catalog, session, medium);
+	return info;
+}
+
+void fc_catalog_sessions(struct fc_catalog *catalog, bool (*each)(void *context, const struct fc_session_info *info),
+			 void *context)
+{
+	fc_list_for_each(link, &catalog->sessions)
+	{
+		struct fc_session_info info = describe(catalog, fc_container_of(link, struct fc_session, all_link));
+		if (!each(context, &info))
+			return;
+	}
+}
+
+static void arena_stats(const struct fc_arena *arena, struct fc_medium_stats *stats)
+{
+	*stats = (struct fc_medium_stats){
+		.bytes = arena->chunk_count * arena->superblock.chunk_bytes,
+		.bytes_used = arena->chunks_used * arena->superblock.chunk_bytes,
+		.bytes_stored = arena->bytes_stored,
+		.segments = arena->segment_count,
+		.blocks = arena->blocks_named,
+		.sessions_reclaimed = arena->sessions_reclaimed,
+		.bytes_reclaimed = arena->bytes_reclaimed,
+		.segments_absorbed = arena->segments_absorbed,
+	};
+	const struct fc_media_counters *counters = &arena->media->counters;
+	stats->bytes_read = counters->bytes_read;
+	stats->bytes_written = counters->bytes_written;
+	stats->read_commands = counters->read_commands;
+	stats->write_commands = counters->write_commands;
+	fc_list_for_each(link, &arena->sessions)
+	{
+		const struct fc_session *session = fc_container_of(link, struct fc_session, order[arena->medium]);
+		stats->sessions++;
+		stats->extents += extents_of(arena->catalog, session, arena->medium);
+	}
+}
+
+void fc_catalog_stats(const struct fc_catalog *catalog, struct fc_stats *stats)
+{
+	uint64_t key_bytes = 0;
+	for (uint32_t number = 0; number < catalog->segment_top; number++)
+		if (catalog->segments[number] != NULL)
+			key_bytes += catalog->segments[number]->shape.entry_count * sizeof(struct fc_key);
+	for (int medium = 0; medium < FC_MEDIUM_COUNT; medium++)
+		if (catalog->arenas[medium].is_open)
+			arena_stats(&catalog->arenas[medium], &stats->media[medium]);
+	stats->blocks = fc_index_count(&catalog->index);
+	stats->index_bytes = fc_index_bytes(&catalog->index) + key_bytes;
+	stats->leases = catalog->lease_count;
+	stats->sessions_cut = catalog->sessions_cut;
+	stats->saves_refused = catalog->saves_refused;
+	stats->recovered_segments = catalog->recovered_segments;
+	stats->dropped_segments = catalog->dropped_segments;
+}

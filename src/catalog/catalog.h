@@ -1,0 +1,208 @@
+/* FC-GVA: where every block is, and where the next one goes.
+ *
+ * The catalog owns the index, the sessions and the space of the arenas. It answers *where* and never moves a slice;
+ * what it does write are superblocks, chunk tables and segment headers (catalog/commit.c), through the media it is
+ * given.
+ *
+ *   a turn       fc_catalog_reserve()  places it: up to FC_GRANTS_MAX segments, space taken, invisible
+ *                (the client writes the slices)
+ *                fc_catalog_commit()   visible at once, durable later (durable_cb)       or fc_catalog_abort(): no
+ * trace a load       fc_catalog_match()    longest resumable prefix, as spans of placed segments, and a lease on them
+ *                fc_catalog_release()  ends the lease
+ *
+ * States of a segment, and of the chunks under it:
+ *
+ *   RESERVED --commit--> VISIBLE --synced, header and entry written--> DURABLE
+ *      |                    |  (the write failed: withdrawn)              |
+ *      abort                +----------------> RETIRED <------------------+  superseded, reclaimed, cut
+ *      |                                          | no lease, no pin, not in a commit batch
+ *      v                                          v
+ *   chunks free                       entry zeroed, synced --> chunks free
+ *
+ * Invariants (checked by fc_catalog_check()):
+ *   1. An index entry names a VISIBLE or DURABLE segment, and the segment's own key at that entry is the entry's key.
+ *   2. The block before a segment's first block is named (no tail without its head).
+ *   3. Chunks in use = sum over the segments that are not yet freed; no chunk has two owners.
+ *   4. A segment that others replaced stays on its medium until what replaced it is durable (it is pinned).
+ *   5. The session of every block on the path of a session's segment is that session, or one of its `deps`.
+ *   6. A leased segment is not freed, and its session is not reclaimed.
+ *
+ * One thread. No call waits; what needs I/O ends in a callback from inside a medium's poll. */
+#ifndef FC_CATALOG_CATALOG_H
+#define FC_CATALOG_CATALOG_H
+
+#include "base/alloc.h"
+#include "clock/clock.h"
+#include "format/arena.h"
+#include "media/media.h"
+
+struct fc_catalog;
+
+/* ---- open and close ---- */
+
+struct fc_catalog_opts {
+	const struct fc_geometry *geometry;
+	const struct fc_alloc *alloc;
+	uint32_t node;
+	struct fc_media *media[FC_MEDIUM_COUNT]; /* NULL: this medium has no arena. Borrowed */
+	uint64_t chunk_bytes;                    /* for arenas that are formatted; 0: chosen */
+	struct fc_uuid uuid;                     /* for arenas that are formatted: random bits from the caller */
+	uint64_t hash_seed;                      /* random bits for the index */
+	uint64_t agent_context_tokens, long_reply_tokens;
+	double high_watermark, low_watermark, consolidate_ratio;
+	enum fc_reclaim_order reclaim_order;
+	enum fc_memory_reclaim memory_reclaim;
+};
+
+/* Starts opening: formats blank arenas, recovers the others. `opened_cb` follows from a medium's poll with 0 or an
+ * error (then only fc_catalog_free() is allowed). A failure changes nothing on a medium that is not a FlatCake arena of
+ * this geometry. */
+FC_MUST_USE int fc_catalog_open(struct fc_catalog **catalog, const struct fc_catalog_opts *opts,
+				void (*opened_cb)(void *context, int code, const struct fc_error *error),
+				void *context);
+
+/* No request may be open. Commits still under way are abandoned: drain with fc_catalog_is_settled() first. */
+void fc_catalog_free(struct fc_catalog *catalog);
+
+/* True when nothing waits to become durable or to be freed on a medium (refused writes are retried at the next commit).
+ */
+bool fc_catalog_is_settled(const struct fc_catalog *catalog);
+
+/* ---- what clients see of a segment ---- */
+
+struct fc_segment;
+
+struct fc_placed {
+	struct fc_segment *segment; /* opaque outside the catalog */
+	struct fc_gva base;
+	uint64_t header_bytes;
+	uint32_t align;
+	const struct fc_shape *shape; /* valid under the lease or the reservation */
+};
+
+/* Consecutive blocks of one group that lie side by side in one segment. */
+struct fc_span {
+	uint32_t placed; /* index in the path's segments */
+	uint32_t group;
+	uint64_t block_first;
+	uint64_t count;
+	uint64_t entry_first; /* in the segment's shape */
+};
+
+/* The arrays belong to the path, grow as needed and are reused; fc_path_deinit() frees them. */
+struct fc_path {
+	uint64_t blocks;        /* resume point */
+	uint64_t stored_blocks; /* leading blocks stored in every FC_RULE_ALL group */
+	uint64_t bytes[FC_MEDIUM_COUNT];
+	struct fc_placed *placed;
+	uint32_t placed_count, placed_room;
+	struct fc_span *spans;
+	uint32_t span_count, span_room;
+	bool is_leased;
+};
+
+void fc_path_deinit(struct fc_path *path, const struct fc_alloc *alloc);
+
+/* ---- match ---- */
+
+/* Fills `path` with the deepest resume point that is stored, at most `blocks_max` (0: key_count) blocks deep. With
+ * `lease`, the segments stay until fc_catalog_release(), and their sessions count as used now; without, nothing
+ * changes. */
+FC_MUST_USE int fc_catalog_match(struct fc_catalog *catalog, const struct fc_key *keys, uint64_t key_count,
+				 uint64_t blocks_max, bool lease, struct fc_path *path);
+void fc_catalog_release(struct fc_catalog *catalog, struct fc_path *path);
+
+/* A slice of this segment failed its checksum: the session is cut there, with everything that stands on it. */
+void fc_catalog_cut(struct fc_catalog *catalog, struct fc_segment *segment, uint64_t entry);
+
+/* ---- a turn ---- */
+
+#define FC_GRANTS_MAX 4
+
+struct fc_turn {
+	struct fc_session_id session; /* {0, 0}: inferred */
+	const struct fc_key *keys;
+	uint64_t key_count;
+	uint64_t shared_blocks;
+	uint64_t turn;
+	uint64_t previous_reply_tokens;
+	struct {
+		uint64_t first_block, count;
+	} resident[FC_GROUPS_MAX]; /* blocks that the device holds */
+	const uint64_t *resume_points;
+	uint64_t resume_point_count;
+};
+
+/* One segment to write: every entry of its shape comes from the device, except blocks below device_from[group], which
+ * come from the reservation's `sources` (they lie in memory). */
+struct fc_grant {
+	struct fc_placed placed;
+};
+
+struct fc_reservation {
+	struct fc_grant grants[FC_GRANTS_MAX];
+	uint32_t grant_count;   /* 0: everything is stored already */
+	struct fc_path sources; /* the stored part of the path; spans in memory may serve as source */
+	struct fc_session_id session;
+	uint64_t blocks_new, bytes_new;
+	uint64_t segments_absorbed; /* known after the commit */
+	const struct fc_key *keys;  /* the turn's, until the commit; NULL for a spill */
+	/* durability, from the commit on */
+	uint32_t durable_pending;
+	int durable_code;
+	void (*durable_cb)(struct fc_reservation *reservation);
+	/* waiting for space, after FC_EAGAIN */
+	struct fc_link wait_link;
+	uint32_t space_attempts; /* set to 0 by the caller before the first try; a bound on how often it may be told
+				    FC_EAGAIN */
+	void (*space_cb)(struct fc_reservation *reservation); /* only notes it: called from inside other calls */
+};
+
+/* Errors: FC_EINVAL with text (a block that is new and not on the device), FC_EFULL (no room for the turn, and none to
+ * be had), FC_EAGAIN (room is being freed: space_cb will be called once, try again then), FC_ENOMEM. After an error
+ * nothing is held. */
+FC_MUST_USE int fc_catalog_reserve(struct fc_catalog *catalog, const struct fc_turn *turn,
+				   struct fc_reservation *reservation, struct fc_error *error);
+/* Makes the segments visible. FC_ENOENT when the path before them has vanished meanwhile (cut by damage), FC_ENOMEM:
+ * then it acts like an abort. On success durable_cb follows once, from a medium's poll, if durable_pending is not 0; if
+ * it is, nothing of the turn has to become durable. */
+FC_MUST_USE int fc_catalog_commit(struct fc_catalog *catalog, struct fc_reservation *reservation);
+void fc_catalog_abort(struct fc_catalog *catalog, struct fc_reservation *reservation);
+void fc_reservation_deinit(struct fc_reservation *reservation, const struct fc_alloc *alloc);
+
+/* ---- moving a session's memory to SSD (reclaim setting `spill`; sessions that became an agent's) ---- */
+
+/* Takes the next segment that should be copied to SSD, with a place for it: `from` is leased and in memory, `to` is
+ * reserved in `reservation`, with the same shape. FC_EAGAIN when there is none, or no room. */
+FC_MUST_USE int fc_catalog_spill_next(struct fc_catalog *catalog, struct fc_path *from,
+				      struct fc_reservation *reservation);
+/* Key of an entry of a segment (the path's key, without the group's mark). */
+struct fc_key fc_catalog_segment_key(const struct fc_segment *segment, uint64_t entry);
+
+/* ---- sessions, statistics, checks ---- */
+
+struct fc_session_info {
+	struct fc_session_id id;
+	enum fc_session_kind kind;
+	uint64_t turns, blocks, segments, extents, leases, dependents;
+	uint64_t bytes[FC_MEDIUM_COUNT];
+	uint64_t created_seq, used_seq; /* order of creation and of last use */
+};
+
+/* Calls `each` for every session, least recently used first; stops when it returns false. */
+void fc_catalog_sessions(struct fc_catalog *catalog, bool (*each)(void *context, const struct fc_session_info *info),
+			 void *context);
+/* Frees a session and all that stands on it. FC_ENOENT, FC_EBUSY (leased). */
+FC_MUST_USE int fc_catalog_evict(struct fc_catalog *catalog, struct fc_session_id id);
+
+/* Called with every session that is reclaimed, evicted or cut, before it goes. */
+void fc_catalog_on_loss(struct fc_catalog *catalog, void (*loss_cb)(void *context, struct fc_session_id id),
+			void *context);
+
+void fc_catalog_stats(const struct fc_catalog *catalog, struct fc_stats *stats);
+
+/* Full scan of everything in memory against every counter and invariant; the error names the first that does not hold.
+ */
+FC_MUST_USE int fc_catalog_check(struct fc_catalog *catalog, struct fc_error *error);
+
+#endif

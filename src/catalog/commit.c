@@ -1,0 +1,386 @@
+/* Commit batches: how segments become durable, and how their space becomes free again.
+ *
+ * Per arena, one batch at a time:
+ *
+ *     committing ---+
+ *                   +--> batch: 1. sync            the slices are on the medium
+ *     freeing ------+           2. write headers and the table pages that changed
+ *                               3. sync            now the segments exist, and the freed ones do not
+ *
+ * Without segments to commit, step 1 is left out. What comes in meanwhile waits for the next batch, so many small turns
+ * share two syncs. Chunks of a freed segment are given back after step 3, never before: nobody writes over a segment
+ * that a crash could still bring back. And a segment that others replaced gets here only after what replaced it is
+ * durable (it is pinned until then).
+ *
+ * When a step fails, nothing of the batch counts: its segments are withdrawn, what they had replaced is named again,
+ * and frees are tried again with the next batch. */
+#include "catalog/state.h"
+
+#include <string.h>
+
+#define BATCH_SEGMENTS_MAX 256
+
+struct commit_write {
+	struct fc_io io;
+	struct fc_commit_batch *batch;
+	uint8_t *memory; /* io.buffer is its aligned part */
+	size_t memory_bytes;
+};
+
+struct fc_commit_batch {
+	struct fc_arena *arena;
+	struct fc_link segments; /* to commit */
+	struct fc_link frees;
+	uint64_t segment_count;
+	struct fc_io sync;
+	bool is_final_sync;
+	struct commit_write *writes;
+	uint64_t write_count, write_room, writes_open;
+	int code;
+};
+
+static void start_batch(struct fc_arena *arena);
+
+/* ---- outcome ---- */
+
+static void tell_reservation(struct fc_segment *segment, int code)
+{
+	struct fc_reservation *reservation = segment->reservation;
+	segment->reservation = NULL;
+	if (reservation == NULL)
+		return;
+	if (code != FC_OK)
+		reservation->durable_code = code;
+	if (--reservation->durable_pending == 0)
+		reservation->durable_cb(reservation);
+}
+
+static void release_pinned(struct fc_catalog *catalog, struct fc_segment *segment)
+{
+	struct fc_link *link;
+	while ((link = fc_list_pop(&segment->pinned)) != NULL)
+		fc_segment_settle(catalog, fc_container_of(link, struct fc_segment, pin_link));
+}
+
+static void segment_is_durable(struct fc_catalog *catalog, struct fc_segment *segment)
+{
+	segment->is_committing = false;
+	if (segment->state == FC_SEGMENT_VISIBLE)
+		segment->state = FC_SEGMENT_DURABLE;
+	release_pinned(catalog, segment);
+	tell_reservation(segment, FC_OK);
+	fc_segment_settle(catalog, segment);
+}
+
+/* What the segment had replaced, and is still on its medium, becomes the copy again. */
+static void restore_pinned(struct fc_catalog *catalog, struct fc_segment *segment)
+{
+	struct fc_link *link;
+	while ((link = fc_list_pop(&segment->pinned)) != NULL) {
+		struct fc_segment *old = fc_container_of(link, struct fc_segment, pin_link);
+		fc_check(old->state == FC_SEGMENT_RETIRED);
+		old->state = old->is_on_table ? FC_SEGMENT_DURABLE : FC_SEGMENT_VISIBLE;
+		old->is_backup = false;
+		fc_segment_adopt(catalog, old, segment->session);
+		for (uint64_t entry = 0; entry < old->shape.entry_count; entry++)
+			if (fc_segment_name(catalog, old, entry, false) != FC_OK)
+				catalog->dropped_segments++; /* no memory to name it: it will be an orphan or unnamed */
+	}
+}
+
+static void withdraw(struct fc_catalog *catalog, struct fc_segment *segment, int code)
+{
+	segment->is_committing = false;
+	tell_reservation(segment, code);
+	if (segment->state != FC_SEGMENT_VISIBLE) {
+		release_pinned(catalog, segment);
+		fc_segment_settle(catalog, segment);
+		return;
+	}
+	struct fc_session *session = segment->session;
+	session->reserved_count++; /* keeps it while its segments change */
+	for (uint64_t entry = 0; entry < segment->shape.entry_count; entry++)
+		fc_segment_unname(catalog, segment, entry);
+	restore_pinned(catalog, segment);
+	fc_segment_retire(catalog, segment);
+	fc_reclaim_orphans(catalog, session);
+	session->reserved_count--;
+	fc_session_settle(catalog, session);
+}
+
+static void finish_batch(struct fc_commit_batch *batch)
+{
+	struct fc_arena *arena = batch->arena;
+	struct fc_catalog *catalog = arena->catalog;
+	struct fc_link *link;
+	int code = batch->code;
+	arena->batch = NULL;
+	while ((link = fc_list_pop(&batch->frees)) != NULL) {
+		struct fc_segment *segment = fc_container_of(link, struct fc_segment, commit_link);
+		if (code != FC_OK) {
+			segment->is_on_table = true;
+			fc_list_push(&arena->freeing, &segment->commit_link);
+			continue;
+		}
+		arena->chunks_freeing -= segment->chunk_count;
+		fc_segment_delete(catalog, segment);
+	}
+	while ((link = fc_list_pop(&batch->segments)) != NULL) {
+		struct fc_segment *segment = fc_container_of(link, struct fc_segment, commit_link);
+		if (code == FC_OK)
+			segment_is_durable(catalog, segment);
+		else
+			withdraw(catalog, segment, code);
+	}
+	for (uint64_t i = 0; i < batch->write_count; i++)
+		fc_alloc_free(catalog->alloc, batch->writes[i].memory, batch->writes[i].memory_bytes);
+	fc_alloc_free(catalog->alloc, batch->writes, batch->write_room * sizeof(*batch->writes));
+	fc_alloc_free(catalog->alloc, batch, sizeof(*batch));
+	fc_space_wake(catalog);
+	/* After a failure the frees wait for the next turn's batch, so that a broken medium is not asked in a circle.
+	 */
+	if (code == FC_OK || !fc_list_is_empty(&arena->committing))
+		start_batch(arena);
+}
+
+/* ---- steps ---- */
+
+static void on_sync(struct fc_io *io);
+
+static void submit_sync(struct fc_commit_batch *batch, bool is_final)
+{
+	batch->is_final_sync = is_final;
+	batch->sync = (struct fc_io){.op = FC_IO_SYNC, .done_cb = on_sync};
+	fc_media_submit(batch->arena->media, &batch->sync);
+}
+
+static void on_write(struct fc_io *io)
+{
+	struct commit_write *write = fc_container_of(io, struct commit_write, io);
+	struct fc_commit_batch *batch = write->batch;
+	if (io->result != (int64_t)io->bytes)
+		batch->code = FC_EIO;
+	if (--batch->writes_open > 0)
+		return;
+	if (batch->code == FC_OK)
+		submit_sync(batch, true);
+	else
+		finish_batch(batch);
+}
+
+static int add_write(struct fc_commit_batch *batch, uint64_t offset, uint64_t bytes, uint8_t **buffer)
+{
+	const struct fc_alloc *alloc = batch->arena->catalog->alloc;
+	struct commit_write *write = &batch->writes[batch->write_count];
+	fc_check(batch->write_count < batch->write_room);
+	write->memory_bytes = bytes + FC_TABLE_PAGE_BYTES;
+	write->memory = fc_alloc_zeroed(alloc, write->memory_bytes);
+	if (write->memory == NULL)
+		return FC_ENOMEM;
+	batch->write_count++;
+	write->batch = batch;
+	*buffer = (uint8_t *)fc_align_up((uintptr_t)write->memory, FC_TABLE_PAGE_BYTES);
+	write->io = (struct fc_io){
+		.op = FC_IO_WRITE,
+		.offset = offset,
+		.bytes = bytes,
+		.buffer = *buffer,
+		.done_cb = on_write,
+	};
+	return FC_OK;
+}
+
+static int add_header(struct fc_commit_batch *batch, const struct fc_segment *segment)
+{
+	struct fc_arena *arena = batch->arena;
+	uint64_t offset = arena->superblock.data_offset + segment->chunk_first * arena->superblock.chunk_bytes;
+	uint8_t *buffer;
+	int code = add_write(batch, offset, segment->header_bytes, &buffer);
+	if (code != FC_OK)
+		return code;
+	struct fc_header header = {
+		.uuid = arena->superblock.uuid,
+		.seq = segment->seq,
+		.offset = offset,
+		.chunk_count = segment->chunk_count,
+		.turn = segment->turn,
+		.start_block = segment->start_block,
+		.end_block = segment->end_block,
+		.parent = segment->parent,
+		.shape = segment->shape,
+	};
+	if (segment->session != NULL) {
+		header.session = segment->session->id;
+		header.session_kind = segment->session->kind;
+	}
+	fc_header_encode(&header, segment->keys, buffer);
+	return FC_OK;
+}
+
+static int add_page(struct fc_commit_batch *batch, uint64_t page)
+{
+	struct fc_arena *arena = batch->arena;
+	uint8_t *buffer;
+	int code = add_write(batch, FC_TABLE_OFFSET + page * FC_TABLE_PAGE_BYTES, FC_TABLE_PAGE_BYTES, &buffer);
+	if (code != FC_OK)
+		return code;
+	for (uint64_t i = 0; i < FC_ENTRIES_PER_PAGE; i++) {
+		uint64_t chunk = page * FC_ENTRIES_PER_PAGE + i;
+		if (chunk >= arena->chunk_count || arena->owner[chunk] == 0)
+			continue;
+		const struct fc_segment *segment = arena->catalog->segments[arena->owner[chunk] - 1];
+		if (!segment->is_on_table)
+			continue;
+		struct fc_table_entry entry = {.seq = segment->seq, .chunk_count = (uint32_t)segment->chunk_count};
+		fc_table_entry_encode(&entry, arena->superblock.uuid, chunk, buffer + i * FC_TABLE_ENTRY_BYTES);
+	}
+	return FC_OK;
+}
+
+static bool has_page(const struct fc_commit_batch *batch, uint64_t page)
+{
+	for (uint64_t i = 0; i < batch->write_count; i++)
+		if (batch->writes[i].io.offset == FC_TABLE_OFFSET + page * FC_TABLE_PAGE_BYTES)
+			return true;
+	return false;
+}
+
+static int add_pages_of(struct fc_commit_batch *batch, struct fc_link *list)
+{
+	int code = FC_OK;
+	fc_list_for_each(link, list)
+	{
+		uint64_t page =
+			fc_container_of(link, struct fc_segment, commit_link)->chunk_first / FC_ENTRIES_PER_PAGE;
+		if (code == FC_OK && !has_page(batch, page))
+			code = add_page(batch, page);
+	}
+	return code;
+}
+
+static int prepare_writes(struct fc_commit_batch *batch)
+{
+	fc_list_for_each(link, &batch->segments) fc_container_of(link, struct fc_segment, commit_link)->is_on_table =
+		true;
+	fc_list_for_each(link, &batch->frees) fc_container_of(link, struct fc_segment, commit_link)->is_on_table =
+		false;
+	batch->writes = fc_alloc_zeroed(batch->arena->catalog->alloc, batch->write_room * sizeof(*batch->writes));
+	if (batch->writes == NULL)
+		return FC_ENOMEM;
+	int code = FC_OK;
+	fc_list_for_each(link, &batch->segments)
+	{
+		if (code == FC_OK)
+			code = add_header(batch, fc_container_of(link, struct fc_segment, commit_link));
+	}
+	if (code == FC_OK)
+		code = add_pages_of(batch, &batch->segments);
+	if (code == FC_OK)
+		code = add_pages_of(batch, &batch->frees);
+	return code;
+}
+
+static void start_writes(struct fc_commit_batch *batch)
+{
+	batch->code = prepare_writes(batch);
+	if (batch->code != FC_OK) {
+		finish_batch(batch);
+		return;
+	}
+	batch->writes_open = batch->write_count;
+	uint64_t count = batch->write_count;
+	for (uint64_t i = 0; i < count; i++)
+		fc_media_submit(batch->arena->media, &batch->writes[i].io);
+}
+
+static void on_sync(struct fc_io *io)
+{
+	struct fc_commit_batch *batch = fc_container_of(io, struct fc_commit_batch, sync);
+	if (io->result < 0)
+		batch->code = FC_EIO;
+	if (batch->code != FC_OK || batch->is_final_sync)
+		finish_batch(batch);
+	else
+		start_writes(batch);
+}
+
+static uint64_t move_segments(struct fc_link *from, struct fc_link *to)
+{
+	uint64_t count = 0;
+	while (count < BATCH_SEGMENTS_MAX && !fc_list_is_empty(from)) {
+		fc_list_push(to, fc_list_pop(from));
+		count++;
+	}
+	return count;
+}
+
+static void start_batch(struct fc_arena *arena)
+{
+	if (arena->batch != NULL || (fc_list_is_empty(&arena->committing) && fc_list_is_empty(&arena->freeing)))
+		return;
+	struct fc_commit_batch *batch = fc_alloc_zeroed(arena->catalog->alloc, sizeof(*batch));
+	if (batch == NULL)
+		return; /* tried again when the next segment is queued */
+	batch->arena = arena;
+	fc_list_init(&batch->segments);
+	fc_list_init(&batch->frees);
+	batch->segment_count = move_segments(&arena->committing, &batch->segments);
+	uint64_t free_count = move_segments(&arena->freeing, &batch->frees);
+	batch->write_room = 2 * batch->segment_count + free_count;
+	arena->batch = batch;
+	if (batch->segment_count > 0)
+		submit_sync(batch, false);
+	else
+		start_writes(batch);
+}
+
+void fc_commit_kick(struct fc_arena *arena)
+{
+	start_batch(arena);
+}
+
+void fc_commit_queue(struct fc_catalog *catalog, struct fc_segment *segment)
+{
+	struct fc_arena *arena = &catalog->arenas[segment->medium];
+	segment->is_committing = true;
+	fc_list_push(&arena->committing, &segment->commit_link);
+	start_batch(arena);
+}
+
+void fc_free_queue(struct fc_catalog *catalog, struct fc_segment *segment)
+{
+	struct fc_arena *arena = &catalog->arenas[segment->medium];
+	if (fc_link_is_linked(&segment->commit_link))
+		return;
+	arena->chunks_freeing += segment->chunk_count;
+	fc_list_push(&arena->freeing, &segment->commit_link);
+	start_batch(arena);
+}
+
+bool fc_catalog_is_settled(const struct fc_catalog *catalog)
+{
+	for (int medium = 0; medium < FC_MEDIUM_COUNT; medium++)
+		if (catalog->arenas[medium].batch != NULL ||
+		    (catalog->arenas[medium].is_open && !fc_list_is_empty(&catalog->arenas[medium].committing)))
+			return false;
+	return true;
+}
+
+void fc_space_wake(struct fc_catalog *catalog)
+{
+	struct fc_link waiters;
+	fc_list_init(&waiters);
+	struct fc_link *link;
+	while ((link = fc_list_pop(&catalog->space_waiters)) != NULL)
+		fc_list_push(&waiters, link);
+	while ((link = fc_list_pop(&waiters)) != NULL) {
+		struct fc_reservation *reservation = fc_container_of(link, struct fc_reservation, wait_link);
+		reservation->space_cb(reservation);
+	}
+}
+
+void fc_commit_deinit(struct fc_arena *arena)
+{
+	/* A batch under way belongs to the medium until its I/O has ended; callers drain first. */
+	fc_check(arena->batch == NULL);
+}

@@ -1,0 +1,256 @@
+/* Publish: a turn's segments become visible, or leave no trace.
+ *
+ * Naming an entry points the index at it. The new copy wins over one of the same session (consolidation), and a
+ * prompt's copy wins over all (promotion); a copy that another session already has stays named, and ours is then only a
+ * spare. What loses its last name is retired, but stays on its medium, pinned by the segment that replaced it, until
+ * that is durable: a crash in between finds one of the two. */
+#include "catalog/state.h"
+
+static struct fc_segment *grant_segment(const struct fc_reservation *reservation, uint32_t i)
+{
+	return reservation->grants[i].placed.segment;
+}
+
+/* ---- abort ---- */
+
+void fc_catalog_abort(struct fc_catalog *catalog, struct fc_reservation *reservation)
+{
+	fc_list_remove(&reservation->wait_link);
+	for (uint32_t i = 0; i < reservation->grant_count; i++) {
+		struct fc_segment *segment = grant_segment(reservation, i);
+		struct fc_session *session = segment->session;
+		fc_check(segment->state == FC_SEGMENT_RESERVED);
+		session->reserved_count--;
+		fc_segment_delete(catalog, segment);
+		fc_session_settle(catalog, session);
+	}
+	bool freed_space = reservation->grant_count > 0;
+	reservation->grant_count = 0;
+	fc_catalog_release(catalog, &reservation->sources);
+	if (freed_space)
+		fc_space_wake(catalog);
+}
+
+void fc_reservation_deinit(struct fc_reservation *reservation, const struct fc_alloc *alloc)
+{
+	fc_check(reservation->grant_count == 0);
+	fc_path_deinit(&reservation->sources, alloc);
+}
+
+/* ---- what the new segments replace ---- */
+
+static void replace_segment(struct fc_catalog *catalog, struct fc_segment *old, struct fc_segment *new)
+{
+	bool old_survives = catalog->arenas[old->medium].is_durable;
+	bool new_survives = catalog->arenas[new->medium].is_durable;
+	if (old_survives && !new_survives) {
+		old->is_backup = true;
+		return;
+	}
+	if (new_survives && !fc_link_is_linked(&old->pin_link))
+		fc_list_push(&new->pinned, &old->pin_link);
+	catalog->arenas[old->medium].segments_absorbed++;
+	fc_segment_retire(catalog, old);
+}
+
+static bool wins_over(const struct fc_segment *segment, const struct fc_segment *holder)
+{
+	if (holder->session == segment->session)
+		return true;
+	bool leaves_memory = holder->medium == FC_MEMORY && segment->medium == FC_SSD;
+	return segment->session->kind == FC_SESSION_PROMPT && !leaves_memory;
+}
+
+/* Names entry `entry`, and retires the segment that lost its last name by it. */
+static int take_name(struct fc_catalog *catalog, struct fc_segment *segment, uint64_t entry,
+		     struct fc_reservation *reservation)
+{
+	struct fc_location old = fc_index_find(&catalog->index, segment->keys[entry]);
+	struct fc_segment *holder = fc_location_is_none(old) ? NULL : catalog->segments[old.segment];
+	bool replace = holder != NULL && wins_over(segment, holder);
+	int code = fc_segment_name(catalog, segment, entry, replace);
+	if (code == FC_OK && replace && holder != segment && holder->named_count == 0 && fc_segment_is_linked(holder)) {
+		reservation->segments_absorbed++;
+		replace_segment(catalog, holder, segment);
+	}
+	return code;
+}
+
+static bool is_named_durably(struct fc_catalog *catalog, struct fc_key entry_key)
+{
+	struct fc_location location = fc_index_find(&catalog->index, entry_key);
+	return !fc_location_is_none(location) &&
+	       catalog->arenas[catalog->segments[location.segment]->medium].is_durable;
+}
+
+/* As long as some block of it would be gone after a restart without it. */
+static bool is_needed_as_backup(struct fc_catalog *catalog, const struct fc_segment *segment)
+{
+	if (!catalog->arenas[segment->medium].is_durable)
+		return false;
+	uint64_t entry = 0;
+	while (entry < segment->shape.entry_count && is_named_durably(catalog, segment->keys[entry]))
+		entry++;
+	return entry < segment->shape.entry_count;
+}
+
+static void drop_needless_backups(struct fc_catalog *catalog, struct fc_session *session,
+				  struct fc_segment *replacement)
+{
+	if (!catalog->arenas[replacement->medium].is_durable)
+		return;
+	fc_list_for_each_safe(link, &session->segments)
+	{
+		struct fc_segment *segment = fc_container_of(link, struct fc_segment, session_link);
+		if (segment->is_backup && segment != replacement && !is_needed_as_backup(catalog, segment))
+			replace_segment(catalog, segment, replacement);
+	}
+}
+
+/* ---- commit ---- */
+
+/* The sessions that hold the path in front of the new segments are what its session stands on from now on. */
+static int depend_on_path(struct fc_catalog *catalog, struct fc_session *session, const struct fc_key *keys,
+			  uint64_t blocks)
+{
+	uint64_t stored;
+	int code = fc_match_prefix(catalog, keys, blocks, &stored);
+	if (code == FC_OK && stored < blocks)
+		return FC_ENOENT;
+	uint32_t previous = FC_SEGMENT_NONE;
+	for (uint64_t block = 0; block < blocks && code == FC_OK; block++) {
+		uint32_t number = catalog->locations[block].segment;
+		if (number == previous)
+			continue;
+		previous = number;
+		code = fc_session_depend(catalog, session, catalog->segments[number]->session);
+	}
+	return code;
+}
+
+/* Blocks that sessions stand on have moved from `from` to a prompt's session: all of them stand on that now. */
+static int depend_after_move(struct fc_catalog *catalog, struct fc_session *from, struct fc_session *to)
+{
+	int code = fc_session_depend(catalog, from, to);
+	fc_list_for_each(link, &catalog->sessions)
+	{
+		struct fc_session *other = fc_container_of(link, struct fc_session, all_link);
+		bool stands_on_from = false;
+		for (uint32_t i = 0; i < other->dep_count; i++)
+			stands_on_from |= other->deps[i] == from;
+		if (stands_on_from && code == FC_OK)
+			code = fc_session_depend(catalog, other, to);
+	}
+	return code;
+}
+
+/* Before a prompt takes names over: everybody who stands on the present holders must hold the prompt too. */
+static int prepare_move(struct fc_catalog *catalog, struct fc_segment *segment)
+{
+	uint32_t previous = FC_SEGMENT_NONE;
+	if (segment->session->kind != FC_SESSION_PROMPT)
+		return FC_OK;
+	for (uint64_t entry = 0; entry < segment->shape.entry_count; entry++) {
+		struct fc_location location = fc_index_find(&catalog->index, segment->keys[entry]);
+		if (fc_location_is_none(location) || location.segment == previous)
+			continue;
+		previous = location.segment;
+		int code = depend_after_move(catalog, catalog->segments[previous]->session, segment->session);
+		if (code != FC_OK)
+			return code;
+	}
+	return FC_OK;
+}
+
+static void unpublish(struct fc_catalog *catalog, struct fc_segment *segment)
+{
+	for (uint64_t entry = 0; entry < segment->shape.entry_count; entry++)
+		fc_segment_unname(catalog, segment, entry);
+}
+
+/* Only new names can fail (replacing one never allocates), so they go first and can be taken back. */
+static int publish_names(struct fc_catalog *catalog, struct fc_segment *segment, struct fc_reservation *reservation)
+{
+	for (uint64_t entry = 0; entry < segment->shape.entry_count; entry++) {
+		int code = fc_segment_name(catalog, segment, entry, false);
+		if (code != FC_OK) {
+			unpublish(catalog, segment);
+			return code;
+		}
+	}
+	for (uint64_t entry = 0; entry < segment->shape.entry_count; entry++)
+		fc_check(take_name(catalog, segment, entry, reservation) == FC_OK);
+	return FC_OK;
+}
+
+static void publish(struct fc_catalog *catalog, struct fc_segment *segment, struct fc_reservation *reservation)
+{
+	struct fc_session *session = segment->session;
+	segment->state = FC_SEGMENT_VISIBLE;
+	session->reserved_count--;
+	fc_segment_adopt(catalog, segment, session);
+	if (segment->end_block > segment->start_block && session->turns <= segment->turn)
+		session->turns = segment->turn + 1;
+	drop_needless_backups(catalog, session, segment);
+	if (catalog->arenas[segment->medium].is_durable) {
+		segment->reservation = reservation;
+		reservation->durable_pending++;
+		fc_commit_queue(catalog, segment);
+	}
+	bool must_leave_memory = segment->medium == FC_SSD && !catalog->arenas[FC_MEMORY].is_durable;
+	if (must_leave_memory && session->kind == FC_SESSION_CONVERSATION && session->segment_count[FC_MEMORY] > 0)
+		session->wants_spill = true;
+	fc_session_touch(catalog, session);
+	if (segment->named_count > 0)
+		return;
+	/* Others have stored every block of it meanwhile: a spare that nobody names. */
+	segment->is_backup = is_needed_as_backup(catalog, segment);
+	if (!segment->is_backup)
+		fc_segment_retire(catalog, segment);
+}
+
+static int publish_grant(struct fc_catalog *catalog, struct fc_segment *segment, struct fc_reservation *reservation)
+{
+	int code = FC_OK;
+	if (reservation->keys != NULL)
+		code = depend_on_path(catalog, segment->session, reservation->keys, segment->start_block);
+	if (code == FC_OK)
+		code = prepare_move(catalog, segment);
+	if (code == FC_OK)
+		code = publish_names(catalog, segment, reservation);
+	if (code == FC_OK)
+		publish(catalog, segment, reservation);
+	return code;
+}
+
+/* The caller of a commit that failed does not wait for what of it was published. */
+static void forget_durability(struct fc_catalog *catalog, struct fc_reservation *reservation, uint32_t published)
+{
+	for (uint32_t i = 0; i < published; i++)
+		if (catalog->arenas[fc_gva_medium(reservation->grants[i].placed.base)].is_durable)
+			grant_segment(reservation, i)->reservation = NULL;
+	reservation->durable_pending = 0;
+}
+
+int fc_catalog_commit(struct fc_catalog *catalog, struct fc_reservation *reservation)
+{
+	uint32_t published = 0;
+	int code = FC_OK;
+	while (published < reservation->grant_count && code == FC_OK) {
+		code = publish_grant(catalog, grant_segment(reservation, published), reservation);
+		if (code == FC_OK)
+			published++;
+	}
+	/* A later segment that failed takes nothing back from the earlier ones: a prompt is whole without the turn. */
+	if (code != FC_OK)
+		forget_durability(catalog, reservation, published);
+	for (uint32_t i = published; i < reservation->grant_count; i++)
+		reservation->grants[i - published] = reservation->grants[i];
+	reservation->grant_count -= published;
+	fc_catalog_abort(catalog, reservation);
+	reservation->keys = NULL;
+	for (int medium = 0; medium < FC_MEDIUM_COUNT; medium++)
+		if (catalog->arenas[medium].is_open)
+			fc_reclaim_to_watermark(catalog, &catalog->arenas[medium]);
+	return code;
+}

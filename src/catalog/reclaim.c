@@ -1,0 +1,308 @@
+/* Reclaim: whole sessions, oldest first, never one that is read or that another stands on.
+ *
+ * A session with a hole is worth only its head, so nothing smaller than a session is ever taken. Dependents are always
+ * older than what they stand on (session.c), so the plain walk from the old end frees leaves before roots. Two sessions
+ * can stand on each other when two conversations grew into the same text; if nothing else is left, such a knot is freed
+ * together.
+ *
+ * Memory has one more way: what also lies on SSD (a prompt's backup) only changes its name back to that copy, and with
+ * the setting `spill` a session that was ever reused is moved to SSD (spill.c). */
+#include "catalog/state.h"
+
+#include <string.h>
+
+static uint64_t chunks_on(const struct fc_session *session, enum fc_medium medium)
+{
+	uint64_t chunks = 0;
+	fc_list_for_each(link, &session->segments)
+	{
+		const struct fc_segment *segment = fc_container_of(link, struct fc_segment, session_link);
+		if (segment->medium == medium)
+			chunks += segment->chunk_count;
+	}
+	return chunks;
+}
+
+static void retire_all(struct fc_catalog *catalog, struct fc_session *session)
+{
+	while (!fc_list_is_empty(&session->segments))
+		fc_segment_retire(catalog, fc_container_of(session->segments.prev, struct fc_segment, session_link));
+}
+
+static void tell_loss(struct fc_catalog *catalog, const struct fc_session *session)
+{
+	if (catalog->loss_cb != NULL && session->kind == FC_SESSION_CONVERSATION)
+		catalog->loss_cb(catalog->loss_context, session->id);
+}
+
+/* ---- orphans ---- */
+
+static bool is_orphan(const struct fc_catalog *catalog, const struct fc_segment *segment)
+{
+	return segment->start_block > 0 && fc_location_is_none(fc_index_find(&catalog->index, segment->parent));
+}
+
+static bool drop_orphans_of(struct fc_catalog *catalog, struct fc_session *session)
+{
+	bool any = false;
+	session->reserved_count++; /* keeps it while we walk */
+	fc_list_for_each_safe(link, &session->segments)
+	{
+		struct fc_segment *segment = fc_container_of(link, struct fc_segment, session_link);
+		if (!is_orphan(catalog, segment))
+			continue;
+		if (!any)
+			tell_loss(catalog, session);
+		fc_segment_retire(catalog, segment);
+		any = true;
+	}
+	session->reserved_count--;
+	fc_session_settle(catalog, session);
+	return any;
+}
+
+void fc_reclaim_orphans(struct fc_catalog *catalog, struct fc_session *session)
+{
+	bool any = drop_orphans_of(catalog, session);
+	do {
+		any = false;
+		fc_list_for_each_safe(link, &catalog->sessions)
+		{
+			any |= drop_orphans_of(catalog, fc_container_of(link, struct fc_session, all_link));
+		}
+	} while (any);
+}
+
+/* ---- one session ---- */
+
+void fc_reclaim_session(struct fc_catalog *catalog, struct fc_session *session)
+{
+	bool had_dependents = session->dependent_count > 0;
+	tell_loss(catalog, session);
+	session->reserved_count++;
+	retire_all(catalog, session);
+	if (had_dependents)
+		fc_reclaim_orphans(catalog, session);
+	session->reserved_count--;
+	fc_session_settle(catalog, session);
+}
+
+static bool is_reclaimable(const struct fc_session *session)
+{
+	return session->lease_count == 0 && session->dependent_count == 0 && session->reserved_count == 0;
+}
+
+static void reclaim_counted(struct fc_catalog *catalog, struct fc_arena *arena, struct fc_session *session)
+{
+	arena->sessions_reclaimed++;
+	arena->bytes_reclaimed += chunks_on(session, arena->medium) * arena->superblock.chunk_bytes;
+	fc_reclaim_session(catalog, session);
+}
+
+/* ---- memory whose copy on SSD can take over ---- */
+
+static const struct fc_segment *backup_of(const struct fc_session *session, const struct fc_segment *segment)
+{
+	fc_list_for_each(link, &session->segments)
+	{
+		const struct fc_segment *other = fc_container_of(link, struct fc_segment, session_link);
+		if (other->is_backup && other->shape.entry_count == segment->shape.entry_count &&
+		    memcmp(other->keys, segment->keys, segment->shape.entry_count * sizeof(*segment->keys)) == 0)
+			return other;
+	}
+	return NULL;
+}
+
+static bool is_backed_up(const struct fc_session *session)
+{
+	fc_list_for_each(link, &session->segments)
+	{
+		const struct fc_segment *segment = fc_container_of(link, struct fc_segment, session_link);
+		if (segment->medium == FC_MEMORY && backup_of(session, segment) == NULL)
+			return false;
+	}
+	return session->lease_count == 0 && session->reserved_count == 0;
+}
+
+/* The names were there a moment ago, so the index has room for them. */
+static void name_backups(struct fc_catalog *catalog, struct fc_session *session)
+{
+	fc_list_for_each(link, &session->segments)
+	{
+		struct fc_segment *segment = fc_container_of(link, struct fc_segment, session_link);
+		if (!segment->is_backup)
+			continue;
+		for (uint64_t entry = 0; entry < segment->shape.entry_count; entry++)
+			if (fc_segment_name(catalog, segment, entry, false) != FC_OK)
+				break;
+		segment->is_backup = segment->named_count == 0;
+	}
+}
+
+static void fall_back_to_ssd(struct fc_catalog *catalog, struct fc_session *session)
+{
+	session->reserved_count++;
+	fc_list_for_each_safe(link, &session->segments)
+	{
+		struct fc_segment *segment = fc_container_of(link, struct fc_segment, session_link);
+		if (segment->medium == FC_MEMORY)
+			fc_segment_retire(catalog, segment);
+	}
+	name_backups(catalog, session);
+	session->reserved_count--;
+	fc_session_settle(catalog, session);
+}
+
+/* ---- choosing ---- */
+
+enum outcome { LEFT_ALONE, FREED, WILL_SPILL };
+
+static enum outcome reclaim_one(struct fc_catalog *catalog, struct fc_arena *arena, struct fc_session *session)
+{
+	if (arena->medium == FC_MEMORY && is_backed_up(session)) {
+		arena->bytes_reclaimed += chunks_on(session, FC_MEMORY) * arena->superblock.chunk_bytes;
+		fall_back_to_ssd(catalog, session);
+		return FREED;
+	}
+	bool can_spill = arena->medium == FC_MEMORY && catalog->opts.memory_reclaim == FC_MEMORY_SPILL &&
+			 catalog->arenas[FC_SSD].is_open && session->kind == FC_SESSION_CONVERSATION;
+	if (can_spill && (session->load_count > 0 || session->dependent_count > 0)) {
+		session->wants_spill = true;
+		return WILL_SPILL;
+	}
+	if (!is_reclaimable(session))
+		return LEFT_ALONE;
+	reclaim_counted(catalog, arena, session);
+	return FREED;
+}
+
+/* With the order "oldest created", the next older than `above` by creation; else simply the list's order. */
+static struct fc_session *next_by_creation(const struct fc_arena *arena, uint64_t above)
+{
+	struct fc_session *best = NULL;
+	fc_list_for_each(link, &arena->sessions)
+	{
+		struct fc_session *session = fc_container_of(link, struct fc_session, order[arena->medium]);
+		if (session->created_seq > above && (best == NULL || session->created_seq < best->created_seq))
+			best = session;
+	}
+	return best;
+}
+
+/* Walks the sessions of the arena from the old end until `is_enough`. */
+static void walk(struct fc_catalog *catalog, struct fc_arena *arena, uint64_t chunks_wanted)
+{
+	uint64_t chunks = 0;
+	bool by_creation = catalog->opts.reclaim_order == FC_RECLAIM_OLDEST_CREATED;
+	uint64_t created = 0;
+	struct fc_link *link = arena->sessions.next;
+	while (chunks < chunks_wanted) {
+		struct fc_session *session;
+		if (by_creation) {
+			session = next_by_creation(arena, created);
+			if (session == NULL)
+				return;
+			created = session->created_seq;
+		} else {
+			if (link == &arena->sessions)
+				return;
+			session = fc_container_of(link, struct fc_session, order[arena->medium]);
+			link = link->next; /* a session without dependents takes nobody else from the list */
+		}
+		uint64_t size = chunks_on(session, arena->medium);
+		enum outcome outcome = reclaim_one(catalog, arena, session);
+		if (outcome != LEFT_ALONE)
+			chunks += size;
+	}
+}
+
+/* Sessions that stand on each other in a circle have dependents for ever. */
+static bool reclaim_knot(struct fc_catalog *catalog, struct fc_arena *arena)
+{
+	fc_list_for_each(link, &arena->sessions)
+	{
+		struct fc_session *session = fc_container_of(link, struct fc_session, order[arena->medium]);
+		if (session->lease_count > 0 || session->reserved_count > 0)
+			continue;
+		for (uint32_t i = 0; i < session->dep_count; i++) {
+			struct fc_session *on = session->deps[i];
+			for (uint32_t j = 0; j < on->dep_count; j++) {
+				if (on->deps[j] != session || on->lease_count > 0 || on->reserved_count > 0)
+					continue;
+				reclaim_counted(catalog, arena, session);
+				return true;
+			}
+		}
+	}
+	return false;
+}
+
+static bool has_run(const struct fc_arena *arena, uint64_t chunks)
+{
+	return fc_space_largest(&arena->space, NULL) >= chunks;
+}
+
+void fc_reclaim_for(struct fc_catalog *catalog, struct fc_arena *arena, uint64_t chunks_wanted)
+{
+	/* What is on its way may be enough; if it turns out not to be one run, the next call takes more sessions. */
+	if (arena->chunks_freeing >= chunks_wanted)
+		return;
+	uint64_t before;
+	do {
+		before = arena->bytes_reclaimed;
+		walk(catalog, arena, chunks_wanted);
+		if (arena->bytes_reclaimed == before && !reclaim_knot(catalog, arena))
+			return;
+	} while (!arena->is_durable && !has_run(arena, chunks_wanted));
+}
+
+void fc_reclaim_to_watermark(struct fc_catalog *catalog, struct fc_arena *arena)
+{
+	uint64_t high = (uint64_t)((double)arena->chunk_count * catalog->opts.high_watermark);
+	uint64_t low = (uint64_t)((double)arena->chunk_count * catalog->opts.low_watermark);
+	uint64_t used = arena->chunks_used - arena->chunks_freeing;
+	if (used > high)
+		walk(catalog, arena, used - low);
+}
+
+/* ---- damage and eviction ---- */
+
+void fc_catalog_cut(struct fc_catalog *catalog, struct fc_segment *segment, uint64_t entry)
+{
+	if (!fc_segment_is_linked(segment))
+		return;
+	struct fc_session *session = segment->session;
+	const struct fc_range *bad = fc_shape_range_of(&segment->shape, entry);
+	uint64_t bad_block = bad->block_first + (entry - bad->entry_first);
+	uint64_t path_block = bad_block * fc_group_span(&catalog->geometry, bad->group);
+	session->reserved_count++;
+	fc_segment_unname(catalog, segment, entry);
+	for (uint32_t i = 0; i < segment->shape.range_count; i++) {
+		const struct fc_range *range = &segment->shape.ranges[i];
+		bool both_all = catalog->geometry.groups[range->group].rule == FC_RULE_ALL &&
+				catalog->geometry.groups[bad->group].rule == FC_RULE_ALL;
+		uint64_t span = fc_group_span(&catalog->geometry, range->group);
+		for (uint64_t j = 0; both_all && j < range->count; j++)
+			if ((range->block_first + j + 1) * span > path_block)
+				fc_segment_unname(catalog, segment, range->entry_first + j);
+	}
+	catalog->sessions_cut++;
+	name_backups(catalog, session);
+	if (segment->named_count == 0)
+		fc_segment_retire(catalog, segment);
+	tell_loss(catalog, session);
+	fc_reclaim_orphans(catalog, session);
+	session->reserved_count--;
+	fc_session_settle(catalog, session);
+}
+
+int fc_catalog_evict(struct fc_catalog *catalog, struct fc_session_id id)
+{
+	struct fc_session *session = fc_session_find(catalog, id);
+	if (session == NULL)
+		return FC_ENOENT;
+	if (session->lease_count > 0 || session->reserved_count > 0)
+		return FC_EBUSY;
+	fc_reclaim_session(catalog, session);
+	return FC_OK;
+}

@@ -1,0 +1,526 @@
+/* Reserve: decide what a turn writes and where, and take the space. Nothing of it is visible before the commit.
+ *
+ * A turn writes up to four segments:
+ *
+ *   path   0 ------------- k ------------- absorb ------- stored ------------ end
+ *          | shared prompt | older turns   | small turns  | new blocks        |
+ *          '-- prompt, copy on SSD         '-- main segment ------------------'  + resume segment at `end`
+ *              prompt, in memory
+ *
+ *   prompt   [.., k) when the engine says that the first k blocks are shared and they are not in memory yet: a session
+ * of its own, so that it outlives the conversation that wrote it first. Where memory does not survive a restart, a
+ * second copy goes to SSD (a backup: unnamed while the one in memory is), or a restart would cut the head off every
+ *            session that stands on it.
+ *   main     what is new, and, if consolidation says so, the segments before it once more (design 2.4).
+ *   resume   the blocks of window and state groups for the points where this path can be resumed. They are apart from
+ * the main segment because the device does not hold the older ones any more when a later turn absorbs it: the main
+ * segment can then be freed, and the resume points stay.
+ *
+ * Consolidation: while the segment in front of the new one is the same session's and what the path uses of it is no
+ * larger than `consolidate_ratio` times what is being written, it is written again as part of it. A turn that goes to
+ * SSD also takes along whatever of its session lies in memory: nothing durable stands on something that is not. */
+#include "catalog/state.h"
+
+#define SPACE_ATTEMPTS_MAX 64
+
+struct plan {
+	struct fc_catalog *catalog;
+	const struct fc_turn *turn;
+	struct fc_reservation *reservation;
+	struct fc_error *error;
+	uint64_t end;           /* path blocks to be stored, a multiple of the granule */
+	uint64_t stored;        /* of these, stored already */
+	uint64_t resident_from; /* the device holds all FC_RULE_ALL blocks of [resident_from, end) */
+	struct fc_session *session;
+	uint64_t start; /* of the main segment */
+	enum fc_medium medium;
+	struct fc_range ranges[FC_RANGES_MAX];
+	struct fc_shape shape;
+};
+
+static uint64_t to_granule(const struct plan *plan, uint64_t blocks)
+{
+	return blocks - blocks % plan->catalog->granule;
+}
+
+static bool has_arena(const struct fc_catalog *catalog, enum fc_medium medium)
+{
+	return catalog->arenas[medium].is_open;
+}
+
+static struct fc_segment *holder_of(const struct plan *plan, uint64_t block)
+{
+	return plan->catalog->segments[plan->catalog->locations[block].segment];
+}
+
+/* ---- what the caller said ---- */
+
+static bool is_resident(const struct plan *plan, uint32_t group, uint64_t first, uint64_t count)
+{
+	uint64_t have_first = plan->turn->resident[group].first_block;
+	return count == 0 || (have_first <= first && first + count <= have_first + plan->turn->resident[group].count);
+}
+
+static int check_turn(struct plan *plan)
+{
+	const struct fc_geometry *geometry = &plan->catalog->geometry;
+	plan->resident_from = 0;
+	for (uint32_t group = 0; group < geometry->group_count; group++) {
+		if (geometry->groups[group].rule != FC_RULE_ALL)
+			continue;
+		uint64_t span = fc_group_span(geometry, group);
+		uint64_t have = plan->turn->resident[group].first_block + plan->turn->resident[group].count;
+		uint64_t from = have < plan->end / span ? plan->end : plan->turn->resident[group].first_block * span;
+		plan->resident_from = fc_max_u64(plan->resident_from, from);
+	}
+	if (plan->resident_from > plan->stored)
+		return fc_error_set(
+			plan->error, FC_EINVAL,
+			"save: path block %llu is new, but slots are given from block %llu on; every block from the "
+			"stored prefix to the end needs a slot in every group that keeps all blocks",
+			(unsigned long long)plan->stored, (unsigned long long)plan->resident_from);
+	for (uint64_t i = 0; i < plan->turn->resume_point_count; i++) {
+		uint64_t point = plan->turn->resume_points[i];
+		if (point == 0 || point > plan->end || point % plan->catalog->granule != 0 ||
+		    (i > 0 && point <= plan->turn->resume_points[i - 1]))
+			return fc_error_set(
+				plan->error, FC_EINVAL,
+				"save: resume point %llu; ascending multiples of %llu up to %llu are allowed",
+				(unsigned long long)point, (unsigned long long)plan->catalog->granule,
+				(unsigned long long)plan->end);
+	}
+	return FC_OK;
+}
+
+static struct fc_session_id id_from_key(struct fc_key key, uint64_t domain)
+{
+	struct fc_session_id id = {key.high ^ domain, key.low};
+	if (id.high == 0 && id.low == 0)
+		id.low = 1;
+	return id;
+}
+
+/* Continues the session of the deepest stored block, unless that block is shared: then this is another conversation. */
+static struct fc_session_id infer_session(const struct plan *plan)
+{
+	if (plan->turn->session.high != 0 || plan->turn->session.low != 0)
+		return plan->turn->session;
+	if (plan->stored > plan->turn->shared_blocks) {
+		const struct fc_session *deepest = holder_of(plan, plan->stored - 1)->session;
+		if (deepest->kind == FC_SESSION_CONVERSATION)
+			return deepest->id;
+	}
+	uint64_t first_own = fc_min_u64(plan->stored, plan->end - 1);
+	return id_from_key(plan->turn->keys[first_own], 0x636f6e7665727361ull);
+}
+
+/* ---- shapes ---- */
+
+static void begin_shape(struct plan *plan)
+{
+	fc_shape_init(&plan->shape, plan->ranges);
+}
+
+static int add_all_groups(struct plan *plan, uint64_t start, uint64_t end)
+{
+	const struct fc_geometry *geometry = &plan->catalog->geometry;
+	for (uint32_t group = 0; group < geometry->group_count; group++) {
+		if (geometry->groups[group].rule != FC_RULE_ALL)
+			continue;
+		uint64_t span = fc_group_span(geometry, group);
+		int code = fc_shape_add(&plan->shape, group, start / span, end / span - start / span);
+		if (code != FC_OK)
+			return code;
+	}
+	return FC_OK;
+}
+
+/* Adds what `group` needs at `point`, joined to the range before it where they touch. */
+static int add_needed(struct plan *plan, uint32_t group, uint64_t point)
+{
+	uint64_t first, count;
+	fc_group_needed(&plan->catalog->geometry, group, point, &first, &count);
+	if (plan->shape.range_count > 0) {
+		struct fc_range *last = &plan->shape.ranges[plan->shape.range_count - 1];
+		uint64_t last_end = last->block_first + last->count;
+		if (last->group == group && first <= last_end) {
+			uint64_t more = first + count > last_end ? first + count - last_end : 0;
+			last->count += more;
+			plan->shape.entry_count += more;
+			return FC_OK;
+		}
+	}
+	return fc_shape_add(&plan->shape, group, first, count);
+}
+
+static bool is_resume_resident(const struct plan *plan, uint64_t point)
+{
+	const struct fc_geometry *geometry = &plan->catalog->geometry;
+	for (uint32_t group = 0; group < geometry->group_count; group++) {
+		uint64_t first, count;
+		fc_group_needed(geometry, group, point, &first, &count);
+		if (geometry->groups[group].rule != FC_RULE_ALL && !is_resident(plan, group, first, count))
+			return false;
+	}
+	return true;
+}
+
+/* True when a match could already end at `point`. */
+static bool is_resume_stored(const struct plan *plan, uint64_t point)
+{
+	const struct fc_geometry *geometry = &plan->catalog->geometry;
+	for (uint32_t group = 0; group < geometry->group_count; group++) {
+		if (geometry->groups[group].rule == FC_RULE_ALL)
+			continue;
+		uint64_t first, count, span = fc_group_span(geometry, group);
+		fc_group_needed(geometry, group, point, &first, &count);
+		for (uint64_t block = first; block < first + count; block++) {
+			struct fc_key key = plan->turn->keys[fc_group_key_position(span, block)];
+			if (fc_location_is_none(fc_index_find(&plan->catalog->index, fc_entry_key(key, group))))
+				return false;
+		}
+	}
+	return true;
+}
+
+/* ---- granting a segment ---- */
+
+static void fill_keys(const struct plan *plan, struct fc_segment *segment)
+{
+	for (uint32_t i = 0; i < segment->shape.range_count; i++) {
+		const struct fc_range *range = &segment->shape.ranges[i];
+		uint64_t span = fc_group_span(&plan->catalog->geometry, range->group);
+		for (uint64_t j = 0; j < range->count; j++)
+			segment->keys[range->entry_first + j] = fc_entry_key(
+				plan->turn->keys[fc_group_key_position(span, range->block_first + j)], range->group);
+	}
+}
+
+int fc_segment_measure(struct fc_catalog *catalog, struct fc_segment *segment)
+{
+	const struct fc_superblock *superblock = &catalog->arenas[segment->medium].superblock;
+	uint64_t bytes;
+	int code = fc_shape_bytes(&catalog->geometry, &segment->shape, superblock->align, &bytes);
+	if (code != FC_OK)
+		return code;
+	segment->header_bytes = fc_shape_header_bytes(&segment->shape, superblock->align);
+	segment->chunk_count = (bytes + superblock->chunk_bytes - 1) / superblock->chunk_bytes;
+	return segment->chunk_count > catalog->arenas[segment->medium].chunk_count ? FC_EFULL : FC_OK;
+}
+
+/* Finds room, reclaiming whole sessions if need be. Space that is being freed is worth waiting for, but not for ever: a
+ * medium that fails to write frees nothing. */
+int fc_segment_take_room(struct fc_catalog *catalog, struct fc_segment *segment, struct fc_reservation *reservation)
+{
+	struct fc_arena *arena = &catalog->arenas[segment->medium];
+	int code = fc_segment_place(catalog, segment);
+	if (code != FC_EFULL)
+		return code;
+	fc_reclaim_for(catalog, arena, segment->chunk_count);
+	code = fc_segment_place(catalog, segment);
+	if (code != FC_EFULL)
+		return code;
+	fc_commit_kick(arena);
+	bool is_coming = arena->batch != NULL && reservation->space_attempts++ < SPACE_ATTEMPTS_MAX;
+	return is_coming ? FC_EAGAIN : FC_EFULL;
+}
+
+/* Makes plan->shape a reserved segment of the session, which adds path blocks [start, end). */
+static int grant(struct plan *plan, enum fc_medium medium, struct fc_session *session, uint64_t start, uint64_t end,
+		 struct fc_segment **result)
+{
+	struct fc_catalog *catalog = plan->catalog;
+	struct fc_segment *segment;
+	fc_check(plan->reservation->grant_count < FC_GRANTS_MAX);
+	int code = fc_segment_new(catalog, medium, &plan->shape, &segment);
+	if (code != FC_OK)
+		return code;
+	segment->session = session;
+	code = fc_segment_measure(catalog, segment);
+	if (code == FC_OK)
+		code = fc_segment_take_room(catalog, segment, plan->reservation);
+	if (code != FC_OK) {
+		fc_segment_delete(catalog, segment);
+		return code;
+	}
+	session->reserved_count++;
+	segment->turn = plan->turn->turn;
+	segment->start_block = start;
+	segment->end_block = end;
+	if (start > 0)
+		segment->parent = plan->turn->keys[start - 1];
+	fill_keys(plan, segment);
+	plan->reservation->grants[plan->reservation->grant_count++].placed = fc_segment_placed(catalog, segment);
+	*result = segment;
+	return FC_OK;
+}
+
+/* ---- the shared prompt ---- */
+
+/* Leading blocks of [0, limit) whose copy is in memory, or whose session is a prompt's. */
+static uint64_t prompt_prefix(const struct plan *plan, uint64_t limit, bool in_memory)
+{
+	uint64_t block = 0;
+	while (block < fc_min_u64(plan->stored, limit)) {
+		const struct fc_segment *segment = holder_of(plan, block);
+		if (in_memory ? segment->medium != FC_MEMORY : segment->session->kind != FC_SESSION_PROMPT)
+			break;
+		block++;
+	}
+	return to_granule(plan, block);
+}
+
+static int grant_prompt(struct plan *plan, enum fc_medium medium, uint64_t from, uint64_t shared)
+{
+	struct fc_segment *segment;
+	struct fc_session *session;
+	int code = fc_session_obtain(plan->catalog, id_from_key(plan->turn->keys[shared - 1], 0x70726f6d7074ull),
+				     FC_SESSION_PROMPT, &session);
+	if (code != FC_OK)
+		return code;
+	begin_shape(plan);
+	code = add_all_groups(plan, from, shared);
+	if (plan->catalog->has_resume_groups && is_resume_resident(plan, shared))
+		for (uint32_t group = 0; group < plan->catalog->geometry.group_count && code == FC_OK; group++)
+			if (plan->catalog->geometry.groups[group].rule != FC_RULE_ALL)
+				code = add_needed(plan, group, shared);
+	if (code == FC_OK)
+		code = grant(plan, medium, session, from, shared, &segment);
+	if (code != FC_OK)
+		fc_session_settle(plan->catalog, session);
+	return code;
+}
+
+/* First the copy that survives a restart, then the one that is read: it takes the names over (publish.c). Want of room
+ * is no error here: the prompt then stays where it is, or goes with the turn. */
+static int plan_prompt(struct plan *plan)
+{
+	struct fc_catalog *catalog = plan->catalog;
+	uint64_t shared = to_granule(plan, fc_min_u64(plan->turn->shared_blocks, plan->end));
+	uint64_t memory_from = prompt_prefix(plan, shared, true);
+	uint64_t ssd_from = prompt_prefix(plan, shared, false);
+	bool is_volatile = !has_arena(catalog, FC_MEMORY) || !catalog->arenas[FC_MEMORY].is_durable;
+	int code = FC_OK;
+	if (has_arena(catalog, FC_SSD) && is_volatile && ssd_from < shared && plan->resident_from <= ssd_from)
+		code = grant_prompt(plan, FC_SSD, ssd_from, shared);
+	if (code != FC_OK && code != FC_EFULL)
+		return code;
+	if (has_arena(catalog, FC_MEMORY) && memory_from < shared && plan->resident_from <= memory_from)
+		code = grant_prompt(plan, FC_MEMORY, memory_from, shared);
+	if (plan->reservation->grant_count > 0)
+		plan->start = fc_max_u64(plan->start, shared);
+	return code == FC_EFULL ? FC_OK : code;
+}
+
+/* ---- the main segment ---- */
+
+static uint64_t all_bytes(const struct plan *plan, uint64_t path_blocks)
+{
+	const struct fc_geometry *geometry = &plan->catalog->geometry;
+	uint64_t bytes = 0;
+	for (uint32_t group = 0; group < geometry->group_count; group++)
+		if (geometry->groups[group].rule == FC_RULE_ALL)
+			bytes += plan->catalog->block_bytes[group] * path_blocks / fc_group_span(geometry, group);
+	return bytes;
+}
+
+/* Where on the path the run of blocks that ends before `end` and lies in one segment begins, not below `floor`. */
+static uint64_t run_start(const struct plan *plan, uint64_t end, uint64_t floor)
+{
+	const struct fc_segment *segment = holder_of(plan, end - 1);
+	while (end > floor && holder_of(plan, end - 1) == segment)
+		end--;
+	return end;
+}
+
+static bool is_own(const struct plan *plan, uint64_t block)
+{
+	return holder_of(plan, block)->session == plan->session;
+}
+
+/* First block of the session's own that lies in memory, in [floor, start); start if none. */
+static uint64_t first_own_in_memory(const struct plan *plan, uint64_t floor)
+{
+	uint64_t block = floor;
+	while (block < plan->start && !(is_own(plan, block) && holder_of(plan, block)->medium == FC_MEMORY))
+		block++;
+	return block;
+}
+
+static void absorb(struct plan *plan, uint64_t floor)
+{
+	const struct fc_catalog *catalog = plan->catalog;
+	bool must_leave_memory =
+		plan->medium == FC_SSD && has_arena(catalog, FC_MEMORY) && !catalog->arenas[FC_MEMORY].is_durable;
+	uint64_t must_reach = must_leave_memory ? first_own_in_memory(plan, floor) : plan->start;
+	uint64_t limit_bytes = all_bytes(plan, plan->end - plan->start);
+	while (plan->start > floor && is_own(plan, plan->start - 1)) {
+		uint64_t begin = run_start(plan, plan->start, floor);
+		uint64_t run_bytes = all_bytes(plan, plan->start - begin);
+		bool is_small = (double)run_bytes <= catalog->opts.consolidate_ratio * (double)limit_bytes;
+		bool has_source = plan->resident_from <= begin || holder_of(plan, begin)->medium == FC_MEMORY;
+		if (!has_source || (!is_small && plan->start <= must_reach))
+			return;
+		plan->start = begin;
+		limit_bytes += run_bytes;
+	}
+}
+
+static int grant_main(struct plan *plan)
+{
+	struct fc_segment *segment;
+	begin_shape(plan);
+	int code = add_all_groups(plan, plan->start, plan->end);
+	if (code == FC_OK)
+		code = grant(plan, plan->medium, plan->session, plan->start, plan->end, &segment);
+	return code;
+}
+
+static int plan_main(struct plan *plan)
+{
+	struct fc_catalog *catalog = plan->catalog;
+	const struct fc_turn *turn = plan->turn;
+	plan->medium = fc_placement_choose(&catalog->opts, turn->turn, plan->end * catalog->geometry.block_tokens,
+					   turn->previous_reply_tokens);
+	if (!has_arena(catalog, plan->medium))
+		plan->medium = plan->medium == FC_SSD ? FC_MEMORY : FC_SSD;
+	if (plan->start >= plan->end)
+		return FC_OK;
+	uint64_t unabsorbed = plan->start;
+	uint64_t floor =
+		plan->reservation->grant_count > 0 ? to_granule(plan, fc_min_u64(turn->shared_blocks, plan->end)) : 0;
+	absorb(plan, floor);
+	int code = grant_main(plan);
+	if (code == FC_EFULL && plan->medium == FC_MEMORY && has_arena(catalog, FC_SSD)) {
+		plan->medium = FC_SSD;
+		plan->start = unabsorbed;
+		absorb(plan, floor);
+		code = grant_main(plan);
+	}
+	if (code == FC_EFULL && plan->start < unabsorbed) {
+		plan->start = unabsorbed; /* absorbing asks for room that the turn alone may not need */
+		code = grant_main(plan);
+	}
+	return code;
+}
+
+/* ---- resume points ---- */
+
+static int want_resume(struct plan *plan, uint64_t point, bool *is_wanted)
+{
+	*is_wanted = point > 0 && !is_resume_stored(plan, point);
+	if (*is_wanted && !is_resume_resident(plan, point))
+		return fc_error_set(plan->error, FC_EINVAL,
+				    "save: resume point %llu needs its window and state blocks on the device, and "
+				    "slots are missing",
+				    (unsigned long long)point);
+	return FC_OK;
+}
+
+static int plan_resume(struct plan *plan)
+{
+	const struct fc_geometry *geometry = &plan->catalog->geometry;
+	const struct fc_turn *turn = plan->turn;
+	uint64_t deepest = 0;
+	begin_shape(plan);
+	for (uint32_t group = 0; group < geometry->group_count; group++) {
+		if (geometry->groups[group].rule == FC_RULE_ALL)
+			continue;
+		for (uint64_t i = 0; i <= turn->resume_point_count; i++) {
+			uint64_t point = i < turn->resume_point_count ? turn->resume_points[i] : plan->end;
+			bool is_wanted;
+			int code = want_resume(plan, point, &is_wanted);
+			if (code == FC_OK && is_wanted)
+				code = add_needed(plan, group, point);
+			if (code != FC_OK)
+				return code;
+			if (is_wanted)
+				deepest = fc_max_u64(deepest, point);
+		}
+	}
+	struct fc_segment *segment;
+	if (plan->shape.range_count == 0)
+		return FC_OK;
+	return grant(plan, plan->medium, plan->session, deepest, deepest, &segment);
+}
+
+/* ---- all of it ---- */
+
+static int lease_sources(struct plan *plan)
+{
+	struct fc_path *sources = &plan->reservation->sources;
+	const struct fc_geometry *geometry = &plan->catalog->geometry;
+	fc_path_reset(sources);
+	for (uint32_t group = geometry->group_count; group-- > 0;) {
+		if (geometry->groups[group].rule != FC_RULE_ALL)
+			continue;
+		/* Group 0 last: it leaves its locations in the scratch for the rest of the plan. */
+		int code = fc_match_add_spans(plan->catalog, sources, plan->turn->keys, group, 0,
+					      plan->stored / fc_group_span(geometry, group));
+		if (code != FC_OK)
+			return code;
+	}
+	fc_path_lease(plan->catalog, sources);
+	return FC_OK;
+}
+
+static int make_plan(struct plan *plan)
+{
+	struct fc_reservation *reservation = plan->reservation;
+	int code = fc_match_prefix(plan->catalog, plan->turn->keys, plan->end, &plan->stored);
+	if (code == FC_OK)
+		code = check_turn(plan);
+	if (code == FC_OK)
+		code = lease_sources(plan);
+	if (code != FC_OK)
+		return code;
+	reservation->session = infer_session(plan);
+	code = fc_session_obtain(plan->catalog, reservation->session, FC_SESSION_CONVERSATION, &plan->session);
+	if (code != FC_OK)
+		return code;
+	plan->session->reserved_count++; /* it stays while this goes on, whatever reclaim does */
+	plan->start = plan->stored;
+	reservation->blocks_new = plan->end - plan->stored;
+	reservation->bytes_new = all_bytes(plan, reservation->blocks_new);
+	code = plan_prompt(plan);
+	if (code == FC_OK)
+		code = plan_main(plan);
+	if (code == FC_OK && plan->catalog->has_resume_groups)
+		code = plan_resume(plan);
+	plan->session->reserved_count--;
+	return code;
+}
+
+int fc_catalog_reserve(struct fc_catalog *catalog, const struct fc_turn *turn, struct fc_reservation *reservation,
+		       struct fc_error *error)
+{
+	struct plan plan = {
+		.catalog = catalog,
+		.turn = turn,
+		.reservation = reservation,
+		.error = error,
+		.end = turn->key_count - turn->key_count % catalog->granule,
+	};
+	fc_check(reservation->grant_count == 0 && !fc_link_is_linked(&reservation->wait_link));
+	reservation->session = turn->session;
+	reservation->keys = turn->keys;
+	reservation->blocks_new = reservation->bytes_new = reservation->segments_absorbed = 0;
+	reservation->durable_pending = 0;
+	reservation->durable_code = FC_OK;
+	if (plan.end == 0)
+		return FC_OK;
+	int code = make_plan(&plan);
+	if (code == FC_OK)
+		return FC_OK;
+	if (code == FC_EFULL) {
+		catalog->saves_refused++;
+		fc_error_set(error, code, "save: %llu new bytes do not fit: nothing more can be reclaimed",
+			     (unsigned long long)reservation->bytes_new);
+	}
+	fc_catalog_abort(catalog, reservation);
+	if (plan.session != NULL)
+		fc_session_settle(catalog, plan.session);
+	if (code == FC_EAGAIN)
+		fc_list_push(&catalog->space_waiters, &reservation->wait_link);
+	return code;
+}

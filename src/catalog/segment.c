@@ -1,0 +1,237 @@
+/* Segments: their memory, their chunks, and which of their entries the index names.
+ *
+ * A segment struct, its ranges and its keys are one piece of memory, so that a segment comes and goes with one
+ * allocation. The number of a segment is its place in catalog->segments and what the index stores; numbers are reused.
+ */
+#include "catalog/state.h"
+
+#include <string.h>
+
+#define SEGMENTS_FIRST_ROOM 1024u
+
+static int grow_numbers(struct fc_catalog *catalog)
+{
+	uint32_t room = catalog->segment_room == 0 ? SEGMENTS_FIRST_ROOM : catalog->segment_room * 2;
+	if (room >= FC_SEGMENT_NONE / 2)
+		return FC_ELIMIT;
+	uint32_t *numbers = fc_alloc_zeroed(catalog->alloc, room * sizeof(*numbers));
+	struct fc_segment **segments = fc_alloc_zeroed(catalog->alloc, room * sizeof(*segments));
+	if (numbers == NULL || segments == NULL) {
+		fc_alloc_free(catalog->alloc, numbers, room * sizeof(*numbers));
+		fc_alloc_free(catalog->alloc, segments, room * sizeof(*segments));
+		return FC_ENOMEM;
+	}
+	if (catalog->segment_room > 0) {
+		memcpy(numbers, catalog->free_numbers, catalog->free_number_count * sizeof(*numbers));
+		memcpy(segments, catalog->segments, catalog->segment_top * sizeof(*segments));
+	}
+	fc_alloc_free(catalog->alloc, catalog->free_numbers, catalog->segment_room * sizeof(*numbers));
+	fc_alloc_free(catalog->alloc, catalog->segments, catalog->segment_room * sizeof(*segments));
+	catalog->free_numbers = numbers;
+	catalog->segments = segments;
+	catalog->segment_room = room;
+	return FC_OK;
+}
+
+static int take_number(struct fc_catalog *catalog, uint32_t *number)
+{
+	if (catalog->free_number_count > 0) {
+		*number = catalog->free_numbers[--catalog->free_number_count];
+		return FC_OK;
+	}
+	if (catalog->segment_top == catalog->segment_room) {
+		int code = grow_numbers(catalog);
+		if (code != FC_OK)
+			return code;
+	}
+	*number = catalog->segment_top++;
+	return FC_OK;
+}
+
+int fc_segment_new(struct fc_catalog *catalog, enum fc_medium medium, const struct fc_shape *shape,
+		   struct fc_segment **result)
+{
+	size_t keys_at = fc_align_up(sizeof(struct fc_segment) + shape->range_count * sizeof(struct fc_range), 16);
+	size_t bytes = keys_at + shape->entry_count * sizeof(struct fc_key);
+	struct fc_segment *segment = fc_alloc_zeroed(catalog->alloc, bytes);
+	if (segment == NULL)
+		return FC_ENOMEM;
+	segment->allocated_bytes = bytes;
+	segment->state = FC_SEGMENT_RESERVED;
+	segment->medium = medium;
+	segment->shape = *shape;
+	segment->shape.ranges = (struct fc_range *)(segment + 1);
+	memcpy(segment->shape.ranges, shape->ranges, shape->range_count * sizeof(struct fc_range));
+	segment->keys = (struct fc_key *)(void *)((uint8_t *)segment + keys_at);
+	segment->chunk_first = FC_CHUNK_NONE;
+	fc_list_init(&segment->pinned);
+	int code = take_number(catalog, &segment->number);
+	if (code == FC_OK) {
+		catalog->segments[segment->number] = segment;
+		code = fc_index_segment_set(&catalog->index, segment->number, segment->keys);
+		if (code != FC_OK) {
+			catalog->segments[segment->number] = NULL;
+			catalog->free_numbers[catalog->free_number_count++] = segment->number;
+		}
+	}
+	if (code != FC_OK) {
+		fc_alloc_free(catalog->alloc, segment, bytes);
+		return code;
+	}
+	*result = segment;
+	return FC_OK;
+}
+
+void fc_segment_delete(struct fc_catalog *catalog, struct fc_segment *segment)
+{
+	fc_check(segment->named_count == 0 && segment->lease_count == 0 && !segment->is_committing);
+	fc_check(fc_list_is_empty(&segment->pinned));
+	if (segment->chunk_first != FC_CHUNK_NONE) {
+		struct fc_arena *arena = &catalog->arenas[segment->medium];
+		arena->owner[segment->chunk_first] = 0;
+		fc_space_give(&arena->space, segment->chunk_first, segment->chunk_count);
+		arena->chunks_used -= segment->chunk_count;
+	}
+	fc_list_remove(&segment->pin_link);
+	fc_index_segment_clear(&catalog->index, segment->number);
+	catalog->segments[segment->number] = NULL;
+	catalog->free_numbers[catalog->free_number_count++] = segment->number;
+	fc_alloc_free(catalog->alloc, segment, segment->allocated_bytes);
+}
+
+/* The chunk behind the session's newest segment on this medium: where its extent would grow. */
+static uint64_t growing_end(const struct fc_session *session, enum fc_medium medium)
+{
+	for (struct fc_link *link = session->segments.prev; link != &session->segments; link = link->prev) {
+		const struct fc_segment *segment = fc_container_of(link, struct fc_segment, session_link);
+		if (segment->medium == medium)
+			return segment->chunk_first + segment->chunk_count;
+	}
+	return FC_CHUNK_NONE;
+}
+
+int fc_segment_place(struct fc_catalog *catalog, struct fc_segment *segment)
+{
+	struct fc_arena *arena = &catalog->arenas[segment->medium];
+	uint64_t near = segment->session == NULL ? FC_CHUNK_NONE : growing_end(segment->session, segment->medium);
+	uint64_t first;
+	int code = fc_space_place(&arena->space, segment->chunk_count, near, &first);
+	if (code != FC_OK)
+		return code;
+	fc_space_take(&arena->space, first, segment->chunk_count);
+	segment->chunk_first = first;
+	segment->seq = arena->next_seq++;
+	arena->owner[first] = segment->number + 1;
+	arena->chunks_used += segment->chunk_count;
+	return FC_OK;
+}
+
+void fc_segment_adopt(struct fc_catalog *catalog, struct fc_segment *segment, struct fc_session *session)
+{
+	struct fc_arena *arena = &catalog->arenas[segment->medium];
+	segment->session = session;
+	fc_list_push(&session->segments, &segment->session_link);
+	if (session->segment_count[segment->medium]++ == 0)
+		fc_list_push(&arena->sessions, &session->order[segment->medium]);
+	arena->segment_count++;
+}
+
+static void count_named(struct fc_catalog *catalog, struct fc_segment *segment, uint64_t entry, int sign)
+{
+	struct fc_arena *arena = &catalog->arenas[segment->medium];
+	uint64_t bytes = catalog->block_bytes[fc_shape_range_of(&segment->shape, entry)->group];
+	segment->named_count += (uint64_t)(int64_t)sign;
+	arena->blocks_named += (uint64_t)(int64_t)sign;
+	arena->bytes_stored += sign > 0 ? bytes : 0 - bytes;
+}
+
+int fc_segment_name(struct fc_catalog *catalog, struct fc_segment *segment, uint64_t entry, bool replace)
+{
+	struct fc_key key = segment->keys[entry];
+	struct fc_location here = {segment->number, (uint32_t)entry};
+	struct fc_location old = fc_index_find(&catalog->index, key);
+	if (fc_location_is_none(old)) {
+		int code = fc_index_insert(&catalog->index, key, here);
+		if (code != FC_OK)
+			return code;
+	} else {
+		if (!replace || old.segment == segment->number)
+			return FC_OK;
+		fc_index_replace(&catalog->index, key, here);
+		count_named(catalog, catalog->segments[old.segment], old.entry, -1);
+	}
+	count_named(catalog, segment, entry, 1);
+	return FC_OK;
+}
+
+void fc_segment_unname(struct fc_catalog *catalog, struct fc_segment *segment, uint64_t entry)
+{
+	struct fc_location here = {segment->number, (uint32_t)entry};
+	if (fc_index_remove(&catalog->index, segment->keys[entry], here))
+		count_named(catalog, segment, entry, -1);
+}
+
+bool fc_segment_is_named(struct fc_catalog *catalog, struct fc_segment *segment, uint64_t entry)
+{
+	struct fc_location found = fc_index_find(&catalog->index, segment->keys[entry]);
+	return found.segment == segment->number && found.entry == entry;
+}
+
+static void unlink_from_session(struct fc_catalog *catalog, struct fc_segment *segment)
+{
+	struct fc_session *session = segment->session;
+	fc_list_remove(&segment->session_link);
+	if (--session->segment_count[segment->medium] == 0) {
+		fc_list_remove(&session->order[segment->medium]);
+		if (segment->medium == FC_MEMORY)
+			session->wants_spill = false;
+	}
+	catalog->arenas[segment->medium].segment_count--;
+}
+
+void fc_segment_retire(struct fc_catalog *catalog, struct fc_segment *segment)
+{
+	fc_check(fc_segment_is_linked(segment));
+	for (uint64_t entry = 0; entry < segment->shape.entry_count && segment->named_count > 0; entry++)
+		fc_segment_unname(catalog, segment, entry);
+	unlink_from_session(catalog, segment);
+	segment->state = FC_SEGMENT_RETIRED;
+	struct fc_session *session = segment->session;
+	if (segment->lease_count == 0)
+		segment->session = NULL;
+	fc_session_settle(catalog, session);
+	fc_segment_settle(catalog, segment);
+}
+
+void fc_segment_settle(struct fc_catalog *catalog, struct fc_segment *segment)
+{
+	if (segment->state != FC_SEGMENT_RETIRED || segment->lease_count > 0 || segment->is_committing ||
+	    fc_link_is_linked(&segment->pin_link))
+		return;
+	while (!fc_list_is_empty(&segment->pinned)) {
+		struct fc_segment *pinned = fc_container_of(fc_list_pop(&segment->pinned), struct fc_segment, pin_link);
+		fc_segment_settle(catalog, pinned);
+	}
+	if (segment->is_on_table)
+		fc_free_queue(catalog, segment);
+	else
+		fc_segment_delete(catalog, segment);
+}
+
+struct fc_placed fc_segment_placed(struct fc_catalog *catalog, struct fc_segment *segment)
+{
+	struct fc_arena *arena = &catalog->arenas[segment->medium];
+	uint64_t offset = arena->superblock.data_offset + segment->chunk_first * arena->superblock.chunk_bytes;
+	return (struct fc_placed){
+		.segment = segment,
+		.base = fc_gva_make(segment->medium, catalog->opts.node, offset),
+		.header_bytes = segment->header_bytes,
+		.align = arena->superblock.align,
+		.shape = &segment->shape,
+	};
+}
+
+struct fc_key fc_catalog_segment_key(const struct fc_segment *segment, uint64_t entry)
+{
+	return fc_entry_key(segment->keys[entry], fc_shape_range_of(&segment->shape, entry)->group);
+}

@@ -1,0 +1,103 @@
+/* Spill: a session's memory is copied to SSD, segment by segment, and then freed.
+ *
+ * Two occasions mark a session (session->wants_spill): reclaim of memory with the setting `spill`, and a session that
+ * became an agent's whose memory segments could not all be absorbed. A copy has the same shape, so the checksums of the
+ * slices stay valid; it replaces the original in the index like any consolidation does. */
+#include "catalog/state.h"
+
+#include <string.h>
+
+static struct fc_segment *first_in_memory(const struct fc_session *session)
+{
+	fc_list_for_each(link, &session->segments)
+	{
+		struct fc_segment *segment = fc_container_of(link, struct fc_segment, session_link);
+		if (segment->medium == FC_MEMORY)
+			return segment;
+	}
+	return NULL;
+}
+
+static struct fc_segment *next_to_spill(struct fc_catalog *catalog)
+{
+	fc_list_for_each(link, &catalog->arenas[FC_MEMORY].sessions)
+	{
+		struct fc_session *session = fc_container_of(link, struct fc_session, order[FC_MEMORY]);
+		if (session->wants_spill && session->reserved_count == 0)
+			return first_in_memory(session);
+	}
+	return NULL;
+}
+
+static int reserve_copy(struct fc_catalog *catalog, const struct fc_segment *original,
+			struct fc_reservation *reservation)
+{
+	struct fc_segment *copy;
+	int code = fc_segment_new(catalog, FC_SSD, &original->shape, &copy);
+	if (code != FC_OK)
+		return code;
+	copy->session = original->session;
+	memcpy(copy->keys, original->keys, original->shape.entry_count * sizeof(*copy->keys));
+	copy->turn = original->turn;
+	copy->start_block = original->start_block;
+	copy->end_block = original->end_block;
+	copy->parent = original->parent;
+	code = fc_segment_measure(catalog, copy);
+	if (code == FC_OK)
+		code = fc_segment_take_room(catalog, copy, reservation);
+	if (code != FC_OK) {
+		fc_segment_delete(catalog, copy);
+		return code;
+	}
+	copy->session->reserved_count++;
+	reservation->grants[0].placed = fc_segment_placed(catalog, copy);
+	reservation->grant_count = 1;
+	return FC_OK;
+}
+
+static int lease_one(struct fc_catalog *catalog, struct fc_segment *segment, struct fc_path *path)
+{
+	fc_path_reset(path);
+	if (path->placed_room == 0) {
+		path->placed = fc_alloc_zeroed(catalog->alloc, sizeof(*path->placed));
+		if (path->placed == NULL)
+			return FC_ENOMEM;
+		path->placed_room = 1;
+	}
+	path->placed[0] = fc_segment_placed(catalog, segment);
+	path->placed_count = 1;
+	path->is_leased = true;
+	catalog->lease_count++;
+	segment->lease_count++;
+	segment->session->lease_count++; /* not a use: the session stays as old as it is */
+	return FC_OK;
+}
+
+int fc_catalog_spill_next(struct fc_catalog *catalog, struct fc_path *from, struct fc_reservation *reservation)
+{
+	if (!catalog->arenas[FC_MEMORY].is_open || !catalog->arenas[FC_SSD].is_open)
+		return FC_EAGAIN;
+	struct fc_segment *segment = next_to_spill(catalog);
+	if (segment == NULL)
+		return FC_EAGAIN;
+	reservation->keys = NULL;
+	reservation->durable_pending = 0;
+	reservation->segments_absorbed = 0;
+	int code = lease_one(catalog, segment, from);
+	if (code != FC_OK)
+		return code;
+	struct fc_session *session = segment->session;
+	code = reserve_copy(catalog, segment, reservation);
+	if (code == FC_OK)
+		return FC_OK;
+	session->reserved_count++;
+	fc_catalog_release(catalog, from);
+	session->reserved_count--;
+	if (code == FC_EAGAIN)
+		return code;
+	/* No room on SSD either. */
+	session->wants_spill = false;
+	if (session->lease_count == 0 && session->dependent_count == 0)
+		fc_reclaim_session(catalog, session);
+	return code;
+}

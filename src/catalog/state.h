@@ -1,0 +1,201 @@
+/* What the files of the catalog share. Nobody outside src/catalog includes this. */
+#ifndef FC_CATALOG_STATE_H
+#define FC_CATALOG_STATE_H
+
+#include "base/check.h"
+#include "base/list.h"
+#include "catalog/catalog.h"
+#include "catalog/index.h"
+#include "catalog/space.h"
+
+enum fc_segment_state {
+	FC_SEGMENT_RESERVED = 1,
+	FC_SEGMENT_VISIBLE = 2,
+	FC_SEGMENT_DURABLE = 3,
+	FC_SEGMENT_RETIRED = 4,
+};
+
+struct fc_segment {
+	uint32_t number; /* in catalog->segments and in the index */
+	enum fc_segment_state state;
+	enum fc_medium medium;
+	struct fc_session *session;
+	struct fc_link session_link; /* session->segments, while VISIBLE or DURABLE */
+	struct fc_link commit_link;  /* arena->committing or ->freeing */
+	struct fc_link pin_link;     /* the replacing segment's `pinned` */
+	struct fc_link pinned;       /* segments that must stay until this one is durable */
+	bool is_committing;          /* waits for, or is in, a commit batch */
+	bool is_on_table;            /* its entry may be on the medium */
+	bool is_backup;              /* unnamed, kept because what names its blocks would not survive a restart */
+	uint64_t seq, turn;
+	uint64_t start_block, end_block; /* path blocks it adds; equal for a segment of resume points only */
+	struct fc_key parent;
+	uint64_t chunk_first, chunk_count;
+	uint64_t header_bytes;
+	struct fc_shape shape;
+	struct fc_key *keys; /* entry keys: marked with their group */
+	uint64_t named_count;
+	uint32_t lease_count;
+	struct fc_reservation *reservation; /* told when durable; NULL when nobody waits */
+	size_t allocated_bytes;
+};
+
+struct fc_session {
+	struct fc_session_id id;
+	enum fc_session_kind kind;
+	struct fc_link table_link;               /* bucket of the session table */
+	struct fc_link order[FC_MEDIUM_COUNT];   /* arena->sessions, while it has segments there */
+	struct fc_link all_link;                 /* catalog->sessions */
+	struct fc_link segments;                 /* by time of commit */
+	uint64_t segment_count[FC_MEDIUM_COUNT]; /* linked ones, backups included */
+	uint64_t reserved_count;                 /* RESERVED segments: an empty session lives while it has some */
+	uint64_t turns;
+	uint64_t created_seq, used_seq; /* catalog->use_seq at creation and last use */
+	uint64_t lease_count;
+	uint64_t load_count;
+	struct fc_session **deps; /* sessions that this one stands on */
+	uint32_t dep_count, dep_room;
+	uint32_t dependent_count;
+	bool wants_spill;
+};
+
+struct fc_arena {
+	struct fc_catalog *catalog;
+	enum fc_medium medium;
+	struct fc_media *media;
+	struct fc_superblock superblock;
+	struct fc_space space;
+	uint64_t chunk_count;
+	uint32_t *owner; /* per chunk: 1 + number of the segment that begins there, or 0 */
+	uint64_t next_seq;
+	bool is_open;
+	bool is_durable;
+	struct fc_link sessions; /* order[medium], oldest first */
+
+	/* commit.c */
+	struct fc_link committing; /* data written, waiting for a batch */
+	struct fc_link freeing;    /* retired, waiting for their entry to be zeroed */
+	struct fc_commit_batch *batch;
+
+	/* exact counters */
+	uint64_t chunks_used;
+	uint64_t chunks_freeing; /* of these, on their way to be free */
+	uint64_t bytes_stored;
+	uint64_t blocks_named;
+	uint64_t segment_count;
+	uint64_t sessions_reclaimed, bytes_reclaimed, segments_absorbed;
+};
+
+struct fc_catalog {
+	struct fc_geometry geometry;
+	const struct fc_alloc *alloc;
+	struct fc_catalog_opts opts;
+	uint64_t granule; /* resume granule in path blocks */
+	uint64_t block_bytes[FC_GROUPS_MAX];
+	bool has_resume_groups; /* some group is FC_RULE_WINDOW or FC_RULE_STATE */
+	struct fc_arena arenas[FC_MEDIUM_COUNT];
+	struct fc_index index;
+
+	struct fc_segment **segments; /* by number; free numbers are chained in free_numbers */
+	uint32_t *free_numbers;
+	uint32_t segment_room, segment_top, free_number_count;
+
+	struct fc_link *session_table; /* buckets, a power of two */
+	uint64_t session_bucket_count, session_count;
+	struct fc_link sessions; /* all, least recently used first */
+	uint64_t use_seq;
+
+	struct fc_link space_waiters; /* reservations after FC_EAGAIN */
+	uint64_t lease_count;
+	uint64_t sessions_cut, saves_refused, recovered_segments, dropped_segments;
+
+	struct fc_location *locations; /* scratch: one per path block */
+	uint64_t location_room;
+
+	struct fc_open_job *open_job;	/* recover.c */
+	void (*loss_cb)(void *context, struct fc_session_id id);
+	void *loss_context;
+};
+
+/* segment.c: allocation of segments, and which of their entries the index names */
+FC_MUST_USE int fc_segment_new(struct fc_catalog *catalog, enum fc_medium medium, const struct fc_shape *shape,
+			       struct fc_segment **segment);
+void fc_segment_delete(struct fc_catalog *catalog, struct fc_segment *segment);
+/* Takes chunks for it. FC_EFULL. */
+FC_MUST_USE int fc_segment_place(struct fc_catalog *catalog, struct fc_segment *segment);
+void fc_segment_adopt(struct fc_catalog *catalog, struct fc_segment *segment, struct fc_session *session);
+/* Points the index at entry `entry`; `replace`: also when another segment holds that key. FC_ENOMEM. */
+FC_MUST_USE int fc_segment_name(struct fc_catalog *catalog, struct fc_segment *segment, uint64_t entry, bool replace);
+void fc_segment_unname(struct fc_catalog *catalog, struct fc_segment *segment, uint64_t entry);
+bool fc_segment_is_named(struct fc_catalog *catalog, struct fc_segment *segment, uint64_t entry);
+/* Out of the session and the index; freed when nothing holds it any more. */
+void fc_segment_retire(struct fc_catalog *catalog, struct fc_segment *segment);
+/* Frees a RETIRED segment if nothing holds it. */
+void fc_segment_settle(struct fc_catalog *catalog, struct fc_segment *segment);
+struct fc_placed fc_segment_placed(struct fc_catalog *catalog, struct fc_segment *segment);
+static inline uint64_t fc_segment_bytes(const struct fc_catalog *catalog, const struct fc_segment *segment)
+{
+	return segment->chunk_count * catalog->arenas[segment->medium].superblock.chunk_bytes;
+}
+static inline bool fc_segment_is_linked(const struct fc_segment *segment)
+{
+	return segment->state == FC_SEGMENT_VISIBLE || segment->state == FC_SEGMENT_DURABLE;
+}
+
+/* session.c */
+struct fc_session *fc_session_find(struct fc_catalog *catalog, struct fc_session_id id);
+FC_MUST_USE int fc_session_obtain(struct fc_catalog *catalog, struct fc_session_id id, enum fc_session_kind kind,
+				  struct fc_session **session);
+/* Deletes a session that has no segments, linked or reserved. */
+void fc_session_settle(struct fc_catalog *catalog, struct fc_session *session);
+/* Counts as used now, and so does everything it stands on. */
+void fc_session_touch(struct fc_catalog *catalog, struct fc_session *session);
+FC_MUST_USE int fc_session_depend(struct fc_catalog *catalog, struct fc_session *session, struct fc_session *on);
+void fc_session_table_deinit(struct fc_catalog *catalog);
+
+/* match.c: leading path blocks that are stored in every FC_RULE_ALL group. Leaves the location of every path block's
+ * group-0 entry in catalog->locations. */
+FC_MUST_USE int fc_match_prefix(struct fc_catalog *catalog, const struct fc_key *keys, uint64_t key_count,
+				uint64_t *stored);
+/* Adds the group's blocks [first, first + count) on the path to `path`'s spans. All of them must be named. */
+FC_MUST_USE int fc_match_add_spans(struct fc_catalog *catalog, struct fc_path *path, const struct fc_key *keys,
+				   uint32_t group, uint64_t block_first, uint64_t count);
+void fc_path_reset(struct fc_path *path);
+void fc_path_lease(struct fc_catalog *catalog, struct fc_path *path);
+
+/* reserve.c: how long its header and how many chunks it is. FC_EFULL when it could never fit. */
+FC_MUST_USE int fc_segment_measure(struct fc_catalog *catalog, struct fc_segment *segment);
+FC_MUST_USE int fc_segment_take_room(struct fc_catalog *catalog, struct fc_segment *segment,
+				     struct fc_reservation *reservation);
+
+/* placement.c: the rule of design FC-GVA, from the signals alone */
+enum fc_medium fc_placement_choose(const struct fc_catalog_opts *opts, uint64_t turn, uint64_t context_tokens,
+				   uint64_t previous_reply_tokens);
+
+/* reclaim.c */
+/* Retires whole sessions, oldest first, until `chunks_wanted` more chunks are free or on their way to be. True if so.
+ */
+void fc_reclaim_for(struct fc_catalog *catalog, struct fc_arena *arena, uint64_t chunks_wanted);
+/* Keeps use below the high watermark. */
+void fc_reclaim_to_watermark(struct fc_catalog *catalog, struct fc_arena *arena);
+/* Frees the session and all that stand on it; none of them is leased. */
+void fc_reclaim_session(struct fc_catalog *catalog, struct fc_session *session);
+/* Retires every segment of the sessions that could stand on `session` whose head is gone. */
+void fc_reclaim_orphans(struct fc_catalog *catalog, struct fc_session *session);
+
+/* commit.c */
+void fc_commit_queue(struct fc_catalog *catalog, struct fc_segment *segment);
+void fc_free_queue(struct fc_catalog *catalog, struct fc_segment *segment);
+/* Starts a batch if there is something to do and none runs: after one that failed. */
+void fc_commit_kick(struct fc_arena *arena);
+void fc_commit_deinit(struct fc_arena *arena);
+/* The waiters for space are tried again. */
+void fc_space_wake(struct fc_catalog *catalog);
+
+/* rebuild.c: after the segments of all arenas are there, with their chunks and sessions but not adopted */
+FC_MUST_USE int fc_rebuild(struct fc_catalog *catalog);
+
+/* recover.c */
+void fc_open_deinit(struct fc_catalog *catalog);
+
+#endif
