@@ -4,7 +4,7 @@
  * what it does write are superblocks, chunk tables and segment headers (catalog/commit.c), through the media it is
  * given.
  *
- *   a turn       fc_catalog_reserve()  places it: up to FC_GRANTS_MAX segments, space taken, invisible
+ *   a turn       fc_catalog_reserve()  places it: its segments, space taken, invisible
  *                (the client writes the slices)
  *                fc_catalog_commit()   visible at once, durable later (durable_cb)       or fc_catalog_abort(): no
  * trace a load       fc_catalog_match()    longest resumable prefix, as spans of placed segments, and a lease on them
@@ -50,6 +50,7 @@ struct fc_catalog_opts {
 	uint64_t hash_seed;                      /* random bits for the index */
 	uint64_t agent_context_tokens, long_reply_tokens;
 	double high_watermark, low_watermark, consolidate_ratio;
+	uint64_t area_bytes_max; /* no layer of a segment is longer: what a window takes at once; 0: no limit */
 	enum fc_reclaim_order reclaim_order;
 	enum fc_memory_reclaim memory_reclaim;
 };
@@ -117,8 +118,6 @@ void fc_catalog_cut(struct fc_catalog *catalog, struct fc_segment *segment, uint
 
 /* ---- a turn ---- */
 
-#define FC_GRANTS_MAX 4
-
 struct fc_turn {
 	struct fc_session_id session; /* {0, 0}: inferred */
 	const struct fc_key *keys;
@@ -140,7 +139,8 @@ struct fc_grant {
 };
 
 struct fc_reservation {
-	struct fc_grant grants[FC_GRANTS_MAX];
+	struct fc_grant *grants; /* grows as needed, reused, freed by fc_reservation_deinit() */
+	uint32_t grant_room;
 	uint32_t grant_count;   /* 0: everything is stored already */
 	struct fc_path sources; /* the stored part of the path; spans in memory may serve as source */
 	struct fc_session_id session;

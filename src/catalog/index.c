@@ -12,10 +12,11 @@
  *     -     -     -     10    11    30    -     -          ->    -  -  -  10  11  12  30  -
  *
  * Growth copies a shard's slots in order into a larger array, removal pulls those behind back towards their homes; both
- * see tags only. At a load of 0.9 a look-up passes 5.5 slots (66 bytes) on average, at 0.8 it passes 3.
+ * see tags only. At a load of 0.8 a look-up passes 3 slots (36 bytes) on average, at 0.64 it passes 2.
  *
- * Batches hide the two cache misses of a look-up, the slot's and the key's, by going through a group of keys in stages
- * and prefetching for the next stage. */
+ * Many keys are looked up as a pipeline, because a look-up is two cache misses, the slot's and the key's. While key i
+ * is hashed and its slot prefetched, key i - 16 is walked to in the table and its full key prefetched, and key i - 32
+ * is compared. So some 32 misses are under way at any time, about as many as a core can have. */
 #include "catalog/index.h"
 
 #include "base/check.h"
@@ -24,14 +25,15 @@
 #include <string.h>
 
 #define EMPTY_TAG UINT32_MAX
-#define SLACK_SLOTS 48u /* at load 0.9 the overhang is 4.5 slots on average; 48 are exceeded once in 10,000 shards */
+#define SLACK_SLOTS                                                                                                    \
+	32u /* at load 0.8 the overhang is 2 slots on average; 32 are exceeded by less than one shard in a million */
 #define SHARD_SLOTS_MIN 16u
 #define SHARD_SLOTS_MAX (1u << 30)
 #define SHARD_KEYS_AIM 10000u /* keeps the copy of one shard short */
 #define SHARDS_DEFAULT 1024u
 #define PAGES_MIN 16u
-#define BATCH_KEYS 64u
-#define PREFIX_KEYS_MIN 16u
+#define STAGE_KEYS 16u
+#define PROBES (4 * STAGE_KEYS) /* a power of two above the 2 * STAGE_KEYS that are under way */
 
 static const struct fc_index_slot empty_slot = {EMPTY_TAG, {FC_SEGMENT_NONE, UINT32_MAX}};
 
@@ -144,10 +146,10 @@ static size_t shard_bytes(uint32_t size)
 	return ((size_t)size + SLACK_SLOTS) * sizeof(struct fc_index_slot);
 }
 
-/* At most 0.9 of the home slots are used. */
+/* At most 0.8 of the home slots are used. */
 static uint32_t shard_capacity(uint32_t size)
 {
-	return size - size / 10 - 1;
+	return size - size / 5;
 }
 
 /* Lays `from`'s slots out in `to`, whose arrays do not overlap; false when the overhang exceeds the slack. */
@@ -231,7 +233,7 @@ static uint32_t staggered_size(const struct fc_index *index, uint32_t shard, uin
 {
 	uint32_t place = (shard * 0x9e3779b1u) & (index->shard_count - 1);
 	uint64_t shard_keys = fc_min_u64(blocks_expected / index->shard_count, SHARD_SLOTS_MAX);
-	uint64_t size = shard_keys * 10 / 9 + SHARD_SLOTS_MIN;
+	uint64_t size = shard_keys * 5 / 4 + SHARD_SLOTS_MIN;
 	size += size * place / index->shard_count / 4;
 	return (uint32_t)fc_min_u64(size, SHARD_SLOTS_MAX);
 }
@@ -332,7 +334,7 @@ struct probe {
 	uint32_t tag;
 };
 
-/* Stage 1: hash, and fetch the home slot and the lines in which the walk mostly ends. */
+/* Hashes, and fetches the home slot and the line in which the walk mostly ends. */
 static void probe_start(const struct fc_index *index, struct probe *probe, struct fc_key key)
 {
 	uint64_t hash = hash_key(index, key);
@@ -340,10 +342,10 @@ static void probe_start(const struct fc_index *index, struct probe *probe, struc
 	probe->tag = tag_of(hash);
 	probe->slot = home_slot(shard_of(index, hash), probe->tag);
 	__builtin_prefetch(probe->slot);
-	__builtin_prefetch(probe->slot + 5);
+	__builtin_prefetch(probe->slot + 3);
 }
 
-/* Stage 2: walk to the tag, and fetch the key that stands there. */
+/* Walks to the tag, and fetches the key that stands there. */
 static void probe_walk(const struct fc_index *index, struct probe *probe)
 {
 	probe->slot = skip_smaller(probe->slot, probe->tag);
@@ -351,21 +353,33 @@ static void probe_walk(const struct fc_index *index, struct probe *probe)
 		__builtin_prefetch(key_at(index, probe->slot->location));
 }
 
-static uint64_t find_group(const struct fc_index *index, const struct fc_index_query *query, uint64_t first,
-			   uint64_t count, struct fc_location *locations)
+static struct fc_location probe_end(const struct fc_index *index, const struct probe *probe)
 {
-	struct probe probes[BATCH_KEYS];
+	const struct fc_index_slot *slot = verified(index, probe->slot, probe->tag, probe->key);
+	return slot == NULL ? FC_LOCATION_NONE : slot->location;
+}
+
+static uint64_t find_many(const struct fc_index *index, const struct fc_index_query *query, bool is_prefix,
+			  struct fc_location *locations)
+{
+	struct probe probes[PROBES];
 	uint64_t found_count = 0;
-	for (uint64_t i = 0; i < count; i++) {
-		struct fc_key key = query->keys[(first + i) * query->stride];
-		probe_start(index, &probes[i], fc_entry_key(key, query->group));
-	}
-	for (uint64_t i = 0; i < count; i++)
-		probe_walk(index, &probes[i]);
-	for (uint64_t i = 0; i < count; i++) {
-		const struct fc_index_slot *slot = verified(index, probes[i].slot, probes[i].tag, probes[i].key);
-		locations[first + i] = slot == NULL ? FC_LOCATION_NONE : slot->location;
-		found_count += slot != NULL;
+	for (uint64_t started = 0; started < query->count + 2 * STAGE_KEYS; started++) {
+		uint64_t walked = started - STAGE_KEYS;
+		uint64_t ended = started - 2 * STAGE_KEYS;
+		if (started < query->count) {
+			struct fc_key key = query->keys[started * query->stride];
+			probe_start(index, &probes[started % PROBES], fc_entry_key(key, query->group));
+		}
+		if (started >= STAGE_KEYS && walked < query->count)
+			probe_walk(index, &probes[walked % PROBES]);
+		if (started < 2 * STAGE_KEYS)
+			continue;
+		locations[ended] = probe_end(index, &probes[ended % PROBES]);
+		if (!fc_location_is_none(locations[ended]))
+			found_count++;
+		else if (is_prefix)
+			break;
 	}
 	return found_count;
 }
@@ -373,29 +387,13 @@ static uint64_t find_group(const struct fc_index *index, const struct fc_index_q
 uint64_t fc_index_find_batch(const struct fc_index *index, const struct fc_index_query *query,
 			     struct fc_location *locations)
 {
-	uint64_t found_count = 0;
-	for (uint64_t first = 0; first < query->count; first += BATCH_KEYS) {
-		uint64_t count = fc_min_u64(query->count - first, BATCH_KEYS);
-		found_count += find_group(index, query, first, count, locations);
-	}
-	return found_count;
+	return find_many(index, query, false, locations);
 }
 
 uint64_t fc_index_find_prefix(const struct fc_index *index, const struct fc_index_query *query,
 			      struct fc_location *locations)
 {
-	uint64_t first = 0;
-	uint64_t group_keys = PREFIX_KEYS_MIN; /* a path that misses early costs little */
-	while (first < query->count) {
-		uint64_t count = fc_min_u64(query->count - first, group_keys);
-		if (find_group(index, query, first, count, locations) < count)
-			break;
-		first += count;
-		group_keys = fc_min_u64(2 * group_keys, BATCH_KEYS);
-	}
-	while (first < query->count && !fc_location_is_none(locations[first]))
-		first++;
-	return first;
+	return find_many(index, query, true, locations);
 }
 
 /* ---- change -------------------------------------------------------------------------------------------------------

@@ -34,6 +34,9 @@ void fc_catalog_abort(struct fc_catalog *catalog, struct fc_reservation *reserva
 void fc_reservation_deinit(struct fc_reservation *reservation, const struct fc_alloc *alloc)
 {
 	fc_check(reservation->grant_count == 0);
+	fc_alloc_free(alloc, reservation->grants, reservation->grant_room * sizeof(*reservation->grants));
+	reservation->grants = NULL;
+	reservation->grant_room = 0;
 	fc_path_deinit(&reservation->sources, alloc);
 }
 

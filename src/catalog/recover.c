@@ -581,6 +581,7 @@ static int init_catalog(struct fc_catalog *catalog, const struct fc_catalog_opts
 	catalog->opts.geometry = &catalog->geometry;
 	catalog->alloc = opts->alloc;
 	catalog->granule = fc_resume_granule(&catalog->geometry);
+	catalog->segment_blocks_max = fc_segment_blocks_max(&catalog->geometry, opts->area_bytes_max);
 	fc_list_init(&catalog->sessions);
 	fc_list_init(&catalog->space_waiters);
 	for (uint32_t group = 0; group < catalog->geometry.group_count; group++) {

@@ -185,6 +185,32 @@ static bool is_resume_stored(const struct plan *plan, uint64_t point)
 
 /* ---- granting a segment ---- */
 
+uint64_t fc_segment_blocks_max(const struct fc_geometry *geometry, uint64_t area_bytes_max)
+{
+	uint64_t granule = fc_resume_granule(geometry);
+	uint64_t granules = area_bytes_max == 0 ? UINT32_MAX / granule : UINT64_MAX;
+	for (uint32_t layer = 0; layer < geometry->layer_count && area_bytes_max > 0; layer++) {
+		uint64_t granule_bytes = 0, resume_bytes = 0;
+		for (uint32_t group = 0; group < geometry->group_count; group++) {
+			uint64_t first, count, slice_bytes = geometry->groups[group].slice_bytes[layer];
+			if (slice_bytes == 0)
+				continue;
+			if (geometry->groups[group].rule == FC_RULE_ALL) {
+				granule_bytes +=
+					granule / fc_group_span(geometry, group) * (slice_bytes + FC_CHECKSUM_BYTES);
+				continue;
+			}
+			fc_group_needed(geometry, group, UINT32_MAX - UINT32_MAX % granule, &first, &count);
+			resume_bytes += count * (slice_bytes + FC_CHECKSUM_BYTES);
+		}
+		if (granule_bytes > 0 && area_bytes_max > resume_bytes)
+			granules = fc_min_u64(granules, (area_bytes_max - resume_bytes) / granule_bytes);
+		else if (granule_bytes > 0)
+			granules = 1;
+	}
+	return fc_max_u64(1, fc_min_u64(granules, UINT32_MAX / granule)) * granule;
+}
+
 static void fill_keys(const struct plan *plan, struct fc_segment *segment)
 {
 	for (uint32_t i = 0; i < segment->shape.range_count; i++) {
@@ -225,34 +251,81 @@ int fc_segment_take_room(struct fc_catalog *catalog, struct fc_segment *segment,
 	return is_coming ? FC_EAGAIN : FC_EFULL;
 }
 
+int fc_reservation_add(struct fc_catalog *catalog, struct fc_reservation *reservation, struct fc_segment *segment)
+{
+	if (reservation->grant_count == reservation->grant_room) {
+		uint32_t room = reservation->grant_room == 0 ? 4 : reservation->grant_room * 2;
+		struct fc_grant *grants =
+			fc_alloc_grow(catalog->alloc, reservation->grants, reservation->grant_room * sizeof(*grants),
+				      room * sizeof(*grants));
+		if (grants == NULL)
+			return FC_ENOMEM;
+		reservation->grants = grants;
+		reservation->grant_room = room;
+	}
+	reservation->grants[reservation->grant_count++].placed = fc_segment_placed(catalog, segment);
+	segment->session->reserved_count++;
+	return FC_OK;
+}
+
 /* Makes plan->shape a reserved segment of the session, which adds path blocks [start, end). */
-static int grant(struct plan *plan, enum fc_medium medium, struct fc_session *session, uint64_t start, uint64_t end,
-		 struct fc_segment **result)
+static int grant(struct plan *plan, enum fc_medium medium, struct fc_session *session, uint64_t start, uint64_t end)
 {
 	struct fc_catalog *catalog = plan->catalog;
 	struct fc_segment *segment;
-	fc_check(plan->reservation->grant_count < FC_GRANTS_MAX);
 	int code = fc_segment_new(catalog, medium, &plan->shape, &segment);
 	if (code != FC_OK)
 		return code;
 	segment->session = session;
-	code = fc_segment_measure(catalog, segment);
-	if (code == FC_OK)
-		code = fc_segment_take_room(catalog, segment, plan->reservation);
-	if (code != FC_OK) {
-		fc_segment_delete(catalog, segment);
-		return code;
-	}
-	session->reserved_count++;
 	segment->turn = plan->turn->turn;
 	segment->start_block = start;
 	segment->end_block = end;
 	if (start > 0)
 		segment->parent = plan->turn->keys[start - 1];
 	fill_keys(plan, segment);
-	plan->reservation->grants[plan->reservation->grant_count++].placed = fc_segment_placed(catalog, segment);
-	*result = segment;
-	return FC_OK;
+	code = fc_segment_measure(catalog, segment);
+	if (code == FC_OK)
+		code = fc_segment_take_room(catalog, segment, plan->reservation);
+	if (code == FC_OK)
+		code = fc_reservation_add(catalog, plan->reservation, segment);
+	if (code != FC_OK)
+		fc_segment_delete(catalog, segment);
+	return code;
+}
+
+/* Takes back the grants from number `first` on. */
+static void ungrant(struct plan *plan, uint32_t first)
+{
+	struct fc_reservation *reservation = plan->reservation;
+	while (reservation->grant_count > first) {
+		struct fc_segment *segment = reservation->grants[--reservation->grant_count].placed.segment;
+		segment->session->reserved_count--;
+		fc_segment_delete(plan->catalog, segment);
+	}
+}
+
+/* Path blocks [start, end), in as many segments as the limit on their length asks for; all or none. The last one also
+ * gets what resuming at `resume_at` needs, if that is not 0. */
+static int grant_blocks(struct plan *plan, enum fc_medium medium, struct fc_session *session, uint64_t start,
+			uint64_t end, uint64_t resume_at)
+{
+	const struct fc_geometry *geometry = &plan->catalog->geometry;
+	uint32_t first_grant = plan->reservation->grant_count;
+	int code = FC_OK;
+	for (uint64_t next; start < end && code == FC_OK; start = next) {
+		next = fc_min_u64(end, to_granule(plan, start + plan->catalog->segment_blocks_max));
+		begin_shape(plan);
+		code = add_all_groups(plan, start, next);
+		for (uint32_t group = 0; group < geometry->group_count && code == FC_OK && next == end && resume_at > 0;
+		     group++)
+			if (geometry->groups[group].rule != FC_RULE_ALL)
+				code = add_needed(plan, group, resume_at);
+		if (code == FC_OK)
+			code = grant(plan, medium, session, start, next);
+	}
+	if (code != FC_OK)
+		ungrant(plan, first_grant);
+	return code;
 }
 
 /* ---- the shared prompt ---- */
@@ -272,20 +345,13 @@ static uint64_t prompt_prefix(const struct plan *plan, uint64_t limit, bool in_m
 
 static int grant_prompt(struct plan *plan, enum fc_medium medium, uint64_t from, uint64_t shared)
 {
-	struct fc_segment *segment;
 	struct fc_session *session;
 	int code = fc_session_obtain(plan->catalog, id_from_key(plan->turn->keys[shared - 1], 0x70726f6d7074ull),
 				     FC_SESSION_PROMPT, &session);
 	if (code != FC_OK)
 		return code;
-	begin_shape(plan);
-	code = add_all_groups(plan, from, shared);
-	if (plan->catalog->has_resume_groups && is_resume_resident(plan, shared))
-		for (uint32_t group = 0; group < plan->catalog->geometry.group_count && code == FC_OK; group++)
-			if (plan->catalog->geometry.groups[group].rule != FC_RULE_ALL)
-				code = add_needed(plan, group, shared);
-	if (code == FC_OK)
-		code = grant(plan, medium, session, from, shared, &segment);
+	uint64_t resume_at = is_resume_resident(plan, shared) ? shared : 0;
+	code = grant_blocks(plan, medium, session, from, shared, resume_at);
 	if (code != FC_OK)
 		fc_session_settle(plan->catalog, session);
 	return code;
@@ -357,7 +423,8 @@ static void absorb(struct plan *plan, uint64_t floor)
 	while (plan->start > floor && is_own(plan, plan->start - 1)) {
 		uint64_t begin = run_start(plan, plan->start, floor);
 		uint64_t run_bytes = all_bytes(plan, plan->start - begin);
-		bool is_small = (double)run_bytes <= catalog->opts.consolidate_ratio * (double)limit_bytes;
+		bool is_small = (double)run_bytes <= catalog->opts.consolidate_ratio * (double)limit_bytes &&
+				plan->end - begin <= catalog->segment_blocks_max;
 		bool has_source = plan->resident_from <= begin || holder_of(plan, begin)->medium == FC_MEMORY;
 		if (!has_source || (!is_small && plan->start <= must_reach))
 			return;
@@ -368,12 +435,7 @@ static void absorb(struct plan *plan, uint64_t floor)
 
 static int grant_main(struct plan *plan)
 {
-	struct fc_segment *segment;
-	begin_shape(plan);
-	int code = add_all_groups(plan, plan->start, plan->end);
-	if (code == FC_OK)
-		code = grant(plan, plan->medium, plan->session, plan->start, plan->end, &segment);
-	return code;
+	return grant_blocks(plan, plan->medium, plan->session, plan->start, plan->end, 0);
 }
 
 static int plan_main(struct plan *plan)
@@ -438,10 +500,9 @@ static int plan_resume(struct plan *plan)
 				deepest = fc_max_u64(deepest, point);
 		}
 	}
-	struct fc_segment *segment;
 	if (plan->shape.range_count == 0)
 		return FC_OK;
-	return grant(plan, plan->medium, plan->session, deepest, deepest, &segment);
+	return grant(plan, plan->medium, plan->session, deepest, deepest);
 }
 
 /* ---- all of it ---- */

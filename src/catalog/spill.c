@@ -49,10 +49,10 @@ static int reserve_copy(struct fc_catalog *catalog, const struct fc_segment *ori
 		fc_segment_delete(catalog, copy);
 		return code;
 	}
-	copy->session->reserved_count++;
-	reservation->grants[0].placed = fc_segment_placed(catalog, copy);
-	reservation->grant_count = 1;
-	return FC_OK;
+	code = fc_reservation_add(catalog, reservation, copy);
+	if (code != FC_OK)
+		fc_segment_delete(catalog, copy);
+	return code;
 }
 
 static int lease_one(struct fc_catalog *catalog, struct fc_segment *segment, struct fc_path *path)

@@ -92,7 +92,8 @@ struct fc_catalog {
 	struct fc_catalog_opts opts;
 	uint64_t granule; /* resume granule in path blocks */
 	uint64_t block_bytes[FC_GROUPS_MAX];
-	bool has_resume_groups; /* some group is FC_RULE_WINDOW or FC_RULE_STATE */
+	uint64_t segment_blocks_max; /* path blocks in one segment, so that opts.area_bytes_max holds */
+	bool has_resume_groups;      /* some group is FC_RULE_WINDOW or FC_RULE_STATE */
 	struct fc_arena arenas[FC_MEDIUM_COUNT];
 	struct fc_index index;
 
@@ -112,7 +113,7 @@ struct fc_catalog {
 	struct fc_location *locations; /* scratch: one per path block */
 	uint64_t location_room;
 
-	struct fc_open_job *open_job;	/* recover.c */
+	struct fc_open_job *open_job; /* recover.c */
 	void (*loss_cb)(void *context, struct fc_session_id id);
 	void *loss_context;
 };
@@ -162,6 +163,13 @@ FC_MUST_USE int fc_match_add_spans(struct fc_catalog *catalog, struct fc_path *p
 				   uint32_t group, uint64_t block_first, uint64_t count);
 void fc_path_reset(struct fc_path *path);
 void fc_path_lease(struct fc_catalog *catalog, struct fc_path *path);
+
+/* reserve.c: path blocks of a segment none of whose layer areas is longer than `area_bytes_max`, resume blocks
+ * included; at least one granule. */
+uint64_t fc_segment_blocks_max(const struct fc_geometry *geometry, uint64_t area_bytes_max);
+/* Notes a placed segment as the reservation's. */
+FC_MUST_USE int fc_reservation_add(struct fc_catalog *catalog, struct fc_reservation *reservation,
+				   struct fc_segment *segment);
 
 /* reserve.c: how long its header and how many chunks it is. FC_EFULL when it could never fit. */
 FC_MUST_USE int fc_segment_measure(struct fc_catalog *catalog, struct fc_segment *segment);
