@@ -5,9 +5,12 @@
 #include <cmocka.h>
 
 #include <dirent.h>
+#include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -75,14 +78,47 @@ static void a_path_that_cannot_be_written_is_named_and_leaves_nothing(void **sta
 	assert_int_equal(count_files(), 0);
 }
 
-static void a_device_is_written_to_and_not_replaced(void **state)
+static void a_write_that_fails_half_way_keeps_the_old_file_and_leaves_nothing(void **state)
 {
 	(void)state;
+	const char *path = path_in_folder("result.json");
+	struct fc_error error;
+	struct rlimit whole, none;
+	assert_int_equal(fc_json_write(path, json_pack("{s:i}", "requests", 1), &error), FC_OK);
+	assert_int_equal(getrlimit(RLIMIT_FSIZE, &whole), 0);
+	none = whole;
+	none.rlim_cur = 0;
+	signal(SIGXFSZ, SIG_IGN);
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &none), 0);
+	int code = fc_json_write(path, json_pack("{s:i}", "requests", 2), &error);
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &whole), 0);
+	assert_int_equal(code, FC_ESYSTEM);
+	assert_int_equal(count_files(), 1);
+	json_t *read = json_load_file(path, 0, NULL);
+	assert_int_equal(json_integer_value(json_object_get(read, "requests")), 1);
+	json_decref(read);
+	assert_int_equal(unlink(path), 0);
+}
+
+/* A pipe with a name stands for all that is no regular file; a real device would be at the mercy of a broken program.
+ */
+static void what_is_no_regular_file_is_written_to_and_not_replaced(void **state)
+{
+	(void)state;
+	const char *path = path_in_folder("pipe");
+	char text[16] = "";
 	struct fc_error error;
 	struct stat status;
-	assert_int_equal(fc_json_write("/dev/null", json_object(), &error), FC_OK);
-	assert_int_equal(stat("/dev/null", &status), 0);
-	assert_true(S_ISCHR(status.st_mode));
+	assert_int_equal(mkfifo(path, 0600), 0);
+	int fd = open(path, O_RDWR | O_NONBLOCK); /* lets the writer open it without waiting */
+	assert_true(fd >= 0);
+	assert_int_equal(fc_json_write(path, json_object(), &error), FC_OK);
+	assert_int_equal(stat(path, &status), 0);
+	assert_true(S_ISFIFO(status.st_mode));
+	assert_int_equal(read(fd, text, sizeof(text) - 1), 3);
+	assert_string_equal(text, "{}\n");
+	assert_int_equal(close(fd), 0);
+	assert_int_equal(unlink(path), 0);
 }
 
 static void a_result_that_found_no_memory_is_an_error(void **state)
@@ -98,7 +134,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_file_is_written_whole_and_private),
 		cmocka_unit_test(a_path_that_cannot_be_written_is_named_and_leaves_nothing),
-		cmocka_unit_test(a_device_is_written_to_and_not_replaced),
+		cmocka_unit_test(a_write_that_fails_half_way_keeps_the_old_file_and_leaves_nothing),
+		cmocka_unit_test(what_is_no_regular_file_is_written_to_and_not_replaced),
 		cmocka_unit_test(a_result_that_found_no_memory_is_an_error),
 	};
 	return cmocka_run_group_tests(tests, make_folder, remove_folder);
