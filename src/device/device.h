@@ -1,8 +1,8 @@
-/* The device interface: moving slices between flat memory (a window, an arena's mapping) and an engine's paged slots, with
- * their checksums. The host device copies with the CPU; a GPU device queues copies and kernels.
+/* The device interface: moving slices between flat memory (a window, an arena's mapping) and an engine's paged slots,
+ * with their checksums. The host device copies with the CPU; a GPU device queues copies and kernels.
  *
- * Contract: submit() never calls done_cb itself; it is called exactly once, from inside poll(). The batch, its items and all
- * memory that they name are borrowed until then. One thread. */
+ * Contract: submit() never calls done_cb itself; it is called exactly once, from inside poll(). The batch, its items
+ * and all memory that they name are borrowed until then. One thread. */
 #ifndef FC_DEVICE_DEVICE_H
 #define FC_DEVICE_DEVICE_H
 
@@ -23,7 +23,8 @@ struct fc_copy {
 	uint8_t *slot_memory; /* FC_COPY_FLAT: the destination */
 	uint64_t bytes;
 	uint64_t seed;      /* of the checksum: fc_slice_seed() */
-	uint32_t *checksum; /* compared (scatter, flat) or written (gather); not necessarily aligned to 4 bytes in the flat memory */
+	uint32_t *checksum; /* compared (scatter, flat) or written (gather); not necessarily aligned to 4 bytes in the
+			       flat memory */
 };
 
 struct fc_copy_batch {
@@ -41,7 +42,8 @@ struct fc_device;
 struct fc_device_ops {
 	void (*submit)(struct fc_device *device, struct fc_copy_batch *batch);
 	unsigned (*poll)(struct fc_device *device);
-	/* Memory for windows, that media can read into and write from; aligned to 4 KiB at least. NULL when there is none. */
+	/* Memory for windows, that media can read into and write from; aligned to 4 KiB at least. NULL when there is
+	 * none. */
 	void *(*window_alloc)(struct fc_device *device, uint64_t bytes);
 	void (*window_free)(struct fc_device *device, void *memory, uint64_t bytes);
 	void (*close)(struct fc_device *device);
@@ -52,8 +54,14 @@ struct fc_device {
 	uint64_t bytes_scattered, bytes_gathered;
 };
 
-static inline void fc_device_submit(struct fc_device *device, struct fc_copy_batch *batch) { device->ops->submit(device, batch); }
-static inline unsigned fc_device_poll(struct fc_device *device) { return device->ops->poll(device); }
+static inline void fc_device_submit(struct fc_device *device, struct fc_copy_batch *batch)
+{
+	device->ops->submit(device, batch);
+}
+static inline unsigned fc_device_poll(struct fc_device *device)
+{
+	return device->ops->poll(device);
+}
 static inline void fc_device_close(struct fc_device *device)
 {
 	if (device != NULL)

@@ -13,10 +13,18 @@
 #include <string.h>
 
 #define HOST_MAGIC 0x46434b44484f5354ull
+/* A larger batch would only push other things out of the caches. */
+#define STREAMING_BYTES_MIN ((uint64_t)2 << 20)
+#define STREAMING_SLICE_BYTES_MIN 256 /* smaller ones have too few whole lines */
+#define LINE_BYTES 64
+#define PREFETCH_BYTES_MAX 512
+#define LOOKAHEAD_SLICES 8
+#define LOOKAHEAD_BYTES 8192
 
 struct host_device {
 	struct fc_device device;
 	uint64_t magic;
+	const struct fc_copy_kernel *kernel;
 	struct fc_link done; /* batches whose done_cb is still to be called */
 };
 
@@ -37,10 +45,14 @@ static bool slice_init(struct fc_copy_hash *slice, const struct fc_copy *copy, e
 	slice->piece_count = 1;
 	if (direction == FC_COPY_FLAT)
 		return true;
-	if (copy->slot >= paged->slot_count || paged->piece_count == 0 || copy->bytes % paged->piece_count != 0)
+	if (copy->slot >= paged->slot_count || paged->piece_count == 0)
 		return false;
-	slice->piece_count = paged->piece_count;
-	slice->piece_bytes = copy->bytes / paged->piece_count;
+	if (paged->piece_count > 1) { /* division is slow enough to be worth avoiding */
+		if (copy->bytes % paged->piece_count != 0)
+			return false;
+		slice->piece_count = paged->piece_count;
+		slice->piece_bytes = copy->bytes / paged->piece_count;
+	}
 	uint8_t *slot = (uint8_t *)paged->base + copy->slot * paged->slot_stride_bytes;
 	bool is_gather = direction == FC_COPY_GATHER;
 	slice->source = is_gather ? slot : copy->flat;
@@ -50,28 +62,90 @@ static bool slice_init(struct fc_copy_hash *slice, const struct fc_copy *copy, e
 	return true;
 }
 
+static bool is_larger_than_caches(const struct fc_copy_batch *batch)
+{
+	uint64_t bytes = 0;
+
+	for (uint64_t i = 0; i < batch->copy_count && bytes < STREAMING_BYTES_MIN; i++)
+		bytes += batch->copies[i].bytes;
+	return bytes >= STREAMING_BYTES_MIN;
+}
+
+/* Asks for what the copy will stumble over: the first bytes of its source, since no hardware foresees the jump to them,
+ * and the lines that it writes only in part, which have to be read first. */
+static void prefetch(const struct fc_copy_hash *slice)
+{
+	uint64_t source_bytes = fc_min_u64(slice->piece_bytes, PREFETCH_BYTES_MAX);
+	const uint8_t *begin = slice->destination;
+	const uint8_t *end = begin + slice->piece_bytes;
+
+	for (uint64_t at = 0; at < source_bytes; at += LINE_BYTES)
+		__builtin_prefetch(slice->source + at);
+	if ((uintptr_t)begin % LINE_BYTES != 0)
+		__builtin_prefetch(begin, 1);
+	if ((uintptr_t)end % LINE_BYTES != 0)
+		__builtin_prefetch(end, 1);
+}
+
+/* The slices of a batch in order, a few of them made ready ahead of the copy. */
+struct lookahead {
+	const struct fc_copy_batch *batch;
+	uint64_t end; /* slices [.., end) are ready */
+	bool is_valid[LOOKAHEAD_SLICES];
+	struct fc_copy_hash slices[LOOKAHEAD_SLICES];
+};
+
+/* Small slices need more of them ahead to cover the memory's latency. */
+static void look_ahead(struct lookahead *ahead, uint64_t index)
+{
+	const struct fc_copy_batch *batch = ahead->batch;
+	uint64_t count = batch->copies[index].bytes < LOOKAHEAD_BYTES ? LOOKAHEAD_SLICES : 2;
+	uint64_t end = fc_min_u64(index + count, batch->copy_count);
+
+	for (; ahead->end < end; ahead->end++) {
+		uint64_t place = ahead->end % LOOKAHEAD_SLICES;
+		struct fc_copy_hash *slice = &ahead->slices[place];
+		ahead->is_valid[place] = slice_init(slice, &batch->copies[ahead->end], batch->direction);
+		if (ahead->is_valid[place])
+			prefetch(slice);
+	}
+}
+
+static void check_or_store(struct fc_copy_batch *batch, uint64_t index, uint64_t hash)
+{
+	const struct fc_copy *copy = &batch->copies[index];
+	uint32_t found = fc_slice_fold(hash, copy->seed);
+
+	if (batch->direction == FC_COPY_GATHER)
+		memcpy(copy->checksum, &found, sizeof(found));
+	else if (memcmp(copy->checksum, &found, sizeof(found)) != 0)
+		batch->bad_first = fc_min_u64(batch->bad_first, index);
+}
+
 static void run_batch(struct host_device *host, struct fc_copy_batch *batch)
 {
 	bool is_gather = batch->direction == FC_COPY_GATHER;
 	uint64_t *bytes_moved = is_gather ? &host->device.bytes_gathered : &host->device.bytes_scattered;
+	bool is_streaming = host->kernel != NULL && is_larger_than_caches(batch);
+	struct lookahead ahead = {.batch = batch};
 
 	batch->result = 0;
 	batch->bad_first = batch->copy_count;
 	for (uint64_t i = 0; i < batch->copy_count; i++) {
-		const struct fc_copy *copy = &batch->copies[i];
-		struct fc_copy_hash slice;
-		if (!slice_init(&slice, copy, batch->direction)) {
+		look_ahead(&ahead, i);
+		if (!ahead.is_valid[i % LOOKAHEAD_SLICES]) {
 			batch->result = FC_EINVAL;
 			batch->bad_first = fc_min_u64(batch->bad_first, i);
-			return;
+			break;
 		}
-		uint32_t found = fc_slice_fold(fc_copy_hash_plain(&slice), copy->seed);
-		*bytes_moved += copy->bytes;
-		if (is_gather)
-			memcpy(copy->checksum, &found, sizeof(found));
-		else if (memcmp(copy->checksum, &found, sizeof(found)) != 0)
-			batch->bad_first = fc_min_u64(batch->bad_first, i);
+		uint64_t bytes = batch->copies[i].bytes;
+		const struct fc_copy_hash *slice = &ahead.slices[i % LOOKAHEAD_SLICES];
+		check_or_store(batch, i,
+			       fc_copy_hash(host->kernel, slice, is_streaming && bytes >= STREAMING_SLICE_BYTES_MIN));
+		*bytes_moved += bytes;
 	}
+	if (is_streaming)
+		host->kernel->flush();
 }
 
 static void host_submit(struct fc_device *device, struct fc_copy_batch *batch)
@@ -131,6 +205,7 @@ int fc_device_host(struct fc_device **device, struct fc_error *error)
 		return fc_error_set(error, FC_ENOMEM, "host device: no memory for %zu bytes", sizeof(*host));
 	host->device.ops = &ops;
 	host->magic = HOST_MAGIC;
+	host->kernel = fc_copy_kernel_best();
 	fc_list_init(&host->done);
 	*device = &host->device;
 	return 0;

@@ -182,6 +182,48 @@ static void pieces_that_do_not_divide_the_slice_are_refused(void **state)
 	assert_int_equal(world->batch.result, FC_EINVAL);
 }
 
+/* More than the caches hold, in slices of a size that is no multiple of anything. */
+static void a_large_batch_comes_back_whole(void **state)
+{
+	enum { COUNT = 3000, BYTES = 1111, STRIDE = 1200 };
+	struct world *world = *state;
+	uint8_t *flat = malloc(COUNT * BYTES);
+	uint8_t *slots = malloc(COUNT * STRIDE);
+	uint32_t *checksums = malloc(COUNT * sizeof(*checksums));
+	struct fc_copy *copies = calloc(COUNT, sizeof(*copies));
+	struct fc_paged_layer paged = {
+		.base = slots, .slot_stride_bytes = STRIDE, .slot_count = COUNT, .piece_count = 1};
+
+	assert_true(flat != NULL && slots != NULL && checksums != NULL && copies != NULL);
+	for (int i = 0; i < COUNT * BYTES; i++)
+		flat[i] = (uint8_t)(i * 11 + i / 1000);
+	for (size_t i = 0; i < COUNT; i++) {
+		checksums[i] = fc_slice_checksum(flat + i * BYTES, BYTES, i);
+		copies[i] = (struct fc_copy){.flat = flat + i * BYTES,
+					     .paged = &paged,
+					     .slot = i * 7 % COUNT, /* 7 and 3000 have no common factor */
+					     .bytes = BYTES,
+					     .seed = i,
+					     .checksum = &checksums[i]};
+	}
+	world->batch.copies = copies;
+	world->batch.copy_count = COUNT;
+	run(world, FC_COPY_SCATTER);
+	assert_int_equal(world->batch.bad_first, COUNT);
+	memset(flat, 0, COUNT * BYTES);
+	memset(checksums, 0, COUNT * sizeof(*checksums));
+	run(world, FC_COPY_GATHER);
+	for (int i = 0; i < COUNT * BYTES; i++)
+		assert_int_equal(flat[i], (uint8_t)(i * 11 + i / 1000));
+	checksums[2999] ^= 1;
+	run(world, FC_COPY_SCATTER);
+	assert_int_equal(world->batch.bad_first, 2999);
+	free(copies);
+	free(checksums);
+	free(slots);
+	free(flat);
+}
+
 static void an_empty_batch_completes(void **state)
 {
 	struct world *world = *state;
@@ -217,6 +259,7 @@ int main(void)
 		WITH_WORLD(flat_copies_check_and_move),
 		WITH_WORLD(a_slot_behind_the_last_ends_the_batch_before_it_writes),
 		WITH_WORLD(pieces_that_do_not_divide_the_slice_are_refused),
+		WITH_WORLD(a_large_batch_comes_back_whole),
 		WITH_WORLD(an_empty_batch_completes),
 		WITH_WORLD(a_window_is_aligned_and_writable),
 	};
