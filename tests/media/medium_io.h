@@ -33,7 +33,7 @@ static inline int64_t medium_run(struct fc_media *media, enum fc_io_op op, uint6
 	fc_media_submit(media, &test_io.io);
 	fc_check(test_io.done_count == 0);
 	for (int tries = 0; test_io.done_count == 0; tries++) {
-		fc_check(tries < 100);
+		fc_check(tries < 2000);
 		fc_media_wait(media, 1000000000);
 	}
 	fc_check(test_io.done_count == 1);
