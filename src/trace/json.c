@@ -144,11 +144,9 @@ static unsigned long long line_of(const struct fc_json_text *text, size_t offset
 /* The text of the value at `offset`, cut to what fits in a sentence, and without bytes that would upset a terminal. */
 static void excerpt(const struct fc_json_text *text, size_t offset, char out[EXCERPT_BYTES + 4])
 {
-	struct scan scan = {.bytes = text->bytes, .byte_count = text->byte_count, .at = offset};
-	if (offset < text->byte_count && (text->bytes[offset] == '{' || text->bytes[offset] == '['))
-		scan.at = text->byte_count;
-	else
-		skip_scalar(&scan);
+	struct scan scan = {
+		.bytes = text->bytes, .byte_count = text->byte_count, .at = offset, .wanted_offset = SIZE_MAX};
+	scan_value(&scan, 0);
 	size_t end = (size_t)fc_min_u64(scan.at, text->byte_count);
 	size_t bytes = 0;
 	for (; offset + bytes < end && bytes < EXCERPT_BYTES; bytes++) {
@@ -199,20 +197,32 @@ int fc_json_refuse(const struct fc_json_text *text, const struct fc_json_at *at,
 			    shown_path(path), allowed);
 }
 
+static int refuse_nul(const struct fc_json_text *text, struct fc_error *error)
+{
+	size_t offset = (size_t)((const char *)memchr(text->bytes, '\0', text->byte_count) - text->bytes);
+	struct scan scan = {.bytes = text->bytes, .byte_count = text->byte_count, .wanted_offset = offset};
+	scan_value(&scan, 0);
+	return fc_error_set(error, FC_EINVAL, "%s:%llu: %s: a NUL byte; allowed: JSON text", text->file,
+			    line_of(text, offset), shown_path(scan.found_path));
+}
+
 /* jansson's own words, with the field that it stood at; for a number that does not fit, with the number. */
 static int refuse_syntax(const struct fc_json_text *text, json_error_t *fault, struct fc_error *error)
 {
 	if (json_error_code(fault) == json_error_out_of_memory)
 		return fc_error_set(error, FC_ENOMEM, "%s: no memory for a record", text->file);
+	if (memchr(text->bytes, '\0', text->byte_count) != NULL)
+		return refuse_nul(text, error);
 	size_t offset = fault->position > 0 ? (size_t)fault->position : 0;
 	struct scan scan = {.bytes = text->bytes, .byte_count = text->byte_count, .wanted_offset = offset};
 	scan_value(&scan, 0);
 	if (json_error_code(fault) == json_error_numeric_overflow) {
 		char value[EXCERPT_BYTES + 4];
 		excerpt(text, scan.found_at, value);
-		return fc_error_set(error, FC_EINVAL, "%s:%llu: %s: %s; allowed: an integer from 0 to %llu", text->file,
+		bool is_integer = strpbrk(value, ".eE") == NULL;
+		return fc_error_set(error, FC_EINVAL, "%s:%llu: %s: %s; allowed: %s", text->file,
 				    line_of(text, scan.found_at), shown_path(scan.found_path), value,
-				    (unsigned long long)INTEGER_MAX);
+				    is_integer ? "an integer from 0 to 9223372036854775807" : "a number up to 1.8e308");
 	}
 	for (char *byte = fault->text; *byte != '\0'; byte++)
 		*byte = *byte >= ' ' && *byte <= '~' ? *byte : '?';

@@ -233,7 +233,7 @@ static int take_text(void *context, struct fc_text *text, struct fc_error *error
 			      error);
 }
 
-static int check_opts(const struct fc_trace_opts *opts, struct fc_error *error)
+int fc_reader_check_opts(const struct fc_trace_opts *opts, struct fc_error *error)
 {
 	if (opts->concurrent_sessions < 1 || opts->concurrent_sessions > CONCURRENT_SESSIONS_MAX)
 		return fc_error_set(error, FC_EINVAL, "%u concurrent sessions; allowed: 1 to %u",
@@ -282,7 +282,7 @@ int fc_trace_load(const char *const *paths, size_t path_count, const struct fc_t
 	struct load load = {.reader = {.opts = opts}};
 	error = error != NULL ? error : &unread;
 	*trace = NULL;
-	int result = check_opts(opts, error);
+	int result = fc_reader_check_opts(opts, error);
 	if (result == 0)
 		result = fc_build_new(opts, &load.reader.build, error);
 	if (result == 0)

@@ -13,6 +13,8 @@ struct fc_reader {
 	struct fc_error skipped_first;
 };
 
+FC_MUST_USE int fc_reader_check_opts(const struct fc_trace_opts *opts, struct fc_error *error);
+
 /* Turns the refusal of a bad record into a skipped one when opts.is_lenient asks for it. Returns 0, or `result` as it
  * is. */
 FC_MUST_USE int fc_reader_skip(struct fc_reader *reader, int result, const struct fc_error *error);
