@@ -1,0 +1,204 @@
+#include "cio/load.h"
+
+#include "base/check.h"
+
+static void fill_slots(struct fc_load_job *job);
+
+static void end(struct fc_load_job *job)
+{
+	struct fc_stream *stream = job->stream;
+	if (job->is_stopping && job->code == FC_OK)
+		job->code = FC_ECANCELED;
+	job->commands = stream->commands;
+	stream->is_busy = false;
+	stream->job = NULL;
+	job->ended_cb(job);
+}
+
+static void end_if_idle(struct fc_load_job *job)
+{
+	bool is_over = job->is_stopping || job->code != FC_OK || job->is_planned_out;
+	if (is_over && !fc_stream_is_moving(job->stream))
+		end(job);
+}
+
+/* ---- damage ---- */
+
+static void note_bad(struct fc_load_job *job, const struct fc_part *part, uint64_t copy, bool is_checksum)
+{
+	const struct fc_origin *origin = &part->origins[copy];
+	const struct fc_span *span = &job->plan.path->spans[origin->span];
+	job->code = FC_ECORRUPT;
+	if (job->bad_count == FC_BAD_MAX)
+		return;
+	job->bad[job->bad_count++] = (struct fc_bad_slice){
+		.segment = job->plan.path->placed[span->placed].segment,
+		.entry = span->entry_first + (origin->block - span->block_first),
+		.is_checksum = is_checksum,
+	};
+}
+
+static bool is_run_bad(const struct fc_part *part, uint32_t run)
+{
+	return run != FC_RUN_NONE && part->runs[run].is_bad;
+}
+
+/* One report per span: cutting its session at the first bad block takes the rest along. */
+static void note_bad_runs(struct fc_load_job *job, const struct fc_part *part)
+{
+	uint32_t last_span = UINT32_MAX;
+	for (uint64_t i = 0; i < part->copy_count; i++) {
+		const struct fc_origin *origin = &part->origins[i];
+		if (origin->span == last_span ||
+		    !(is_run_bad(part, origin->run) || is_run_bad(part, origin->checksum_run)))
+			continue;
+		last_span = origin->span;
+		note_bad(job, part, i, false);
+	}
+}
+
+/* ---- the two slots ---- */
+
+/* Reads may end out of order; layers are announced in order, and so slots become free in order. */
+static void slot_is_done(struct fc_load_job *job, struct fc_slot *slot)
+{
+	slot->state = FC_SLOT_WAITING;
+	for (;;) {
+		slot = &job->stream->slots[job->next_done % FC_STREAM_SLOTS];
+		if (job->next_done == job->next_slot || slot->state != FC_SLOT_WAITING)
+			break;
+		slot->state = FC_SLOT_FREE;
+		job->next_done++;
+		if (job->code == FC_OK && !job->is_stopping && slot->part.is_last_of_layer)
+			job->layer_cb(job, slot->part.layer);
+	}
+	fill_slots(job);
+	end_if_idle(job);
+}
+
+static void on_moved(struct fc_slot *slot)
+{
+	struct fc_load_job *job = slot->stream->job;
+	if (slot->has_failed)
+		note_bad_runs(job, &slot->part);
+	if (job->code != FC_OK || job->is_stopping)
+		slot_is_done(job, slot);
+	else
+		fc_slot_copy(slot, FC_COPY_SCATTER, slot->part.copies, slot->part.copy_count);
+}
+
+static void on_copied(struct fc_slot *slot)
+{
+	struct fc_load_job *job = slot->stream->job;
+	if (slot->batch.result != FC_OK) {
+		job->code = slot->batch.result;
+	} else if (slot->batch.bad_first < slot->batch.copy_count) {
+		/* The rest of the part is checked too, so that one match afterwards sees all of the damage in it. */
+		uint64_t bad = slot->copies_done + slot->batch.bad_first;
+		note_bad(job, &slot->part, bad, true);
+		slot->copies_done = bad + 1;
+		if (slot->copies_done < slot->part.copy_count) {
+			fc_slot_copy(slot, FC_COPY_SCATTER, slot->part.copies + slot->copies_done,
+				     slot->part.copy_count - slot->copies_done);
+			return;
+		}
+	}
+	slot_is_done(job, slot);
+}
+
+static int add_reads(struct fc_load_job *job, struct fc_slot *slot)
+{
+	slot->io_count = 0;
+	for (uint32_t i = 0; i < slot->part.run_count; i++) {
+		const struct fc_run *run = &slot->part.runs[i];
+		int code =
+			fc_slot_add_io(slot, FC_IO_READ, run->offset, run->bytes, slot->memory + run->stage_offset, i);
+		if (code != FC_OK)
+			return code;
+		job->bytes_read += run->bytes;
+	}
+	job->planned_runs += slot->part.run_count;
+	return FC_OK;
+}
+
+static void note_staging(struct fc_load_job *job)
+{
+	const struct fc_slot *slots = job->stream->slots;
+	uint64_t bytes = 0;
+	uint32_t layers = 0, layer = UINT32_MAX;
+	for (unsigned i = 0; i < FC_STREAM_SLOTS; i++) {
+		if (slots[i].state == FC_SLOT_FREE || slots[i].part.run_count == 0)
+			continue;
+		bytes += slots[i].part.stage_bytes;
+		layers += slots[i].part.layer != layer;
+		layer = slots[i].part.layer;
+	}
+	job->staged_bytes_max = fc_max_u64(job->staged_bytes_max, bytes);
+	job->staged_layers_max = layers > job->staged_layers_max ? layers : job->staged_layers_max;
+}
+
+static int fill_slot(struct fc_load_job *job, struct fc_slot *slot)
+{
+	int code = fc_plan_next(&job->stream->plan, &slot->part);
+	if (code == FC_ENOENT) {
+		job->is_planned_out = true;
+		return FC_OK;
+	}
+	if (code == FC_OK)
+		code = add_reads(job, slot);
+	if (code != FC_OK)
+		return code;
+	fc_part_bind(&slot->part, slot->memory);
+	for (int medium = 0; medium < FC_MEDIUM_COUNT; medium++)
+		job->bytes_wanted[medium] += slot->part.bytes_wanted[medium];
+	job->next_slot++;
+	slot->copies_done = 0;
+	if (slot->io_count > 0)
+		fc_slot_move(slot, job->ssd);
+	else
+		fc_slot_copy(slot, FC_COPY_SCATTER, slot->part.copies, slot->part.copy_count);
+	note_staging(job);
+	return FC_OK;
+}
+
+static void fill_slots(struct fc_load_job *job)
+{
+	while (job->code == FC_OK && !job->is_stopping && !job->is_planned_out) {
+		struct fc_slot *slot = &job->stream->slots[job->next_slot % FC_STREAM_SLOTS];
+		if (slot->state != FC_SLOT_FREE)
+			return;
+		job->code = fill_slot(job, slot);
+	}
+}
+
+int fc_load_job_start(struct fc_load_job *job, struct fc_stream *stream, struct fc_error *error)
+{
+	fc_check(!stream->is_busy && !fc_stream_is_moving(stream));
+	job->code = FC_OK;
+	job->bad_count = 0;
+	job->is_stopping = job->is_planned_out = false;
+	job->next_slot = job->next_done = 0;
+	job->bytes_wanted[FC_MEMORY] = job->bytes_wanted[FC_SSD] = 0;
+	job->bytes_read = job->planned_runs = job->commands = job->staged_bytes_max = 0;
+	job->staged_layers_max = 0;
+	job->stream = stream;
+	job->plan.slot_bytes = stream->slot_bytes;
+	int code = fc_plan_start(&stream->plan, stream->opts.alloc, &job->plan, error);
+	if (code != FC_OK)
+		return code;
+	stream->is_busy = true;
+	stream->job = job;
+	stream->commands = 0;
+	stream->on_moved = on_moved;
+	stream->on_copied = on_copied;
+	fill_slots(job);
+	if (fc_stream_is_moving(stream))
+		return FC_OK;
+	stream->is_busy = false;
+	return fc_error_set(error, job->code, "load: %s", fc_code_text(job->code));
+}
+
+void fc_load_job_stop(struct fc_load_job *job)
+{
+	job->is_stopping = true;
+}

@@ -1,0 +1,50 @@
+/* Load: brings a leased history from the media to the engine's slots, layer by layer, through a stream.
+ *
+ *   RUNNING --all layers in place--------------------------------> ended: FC_OK
+ *      |----a read failed or a checksum did not match------------> ended: FC_ECORRUPT, `bad` lists what
+ *      '----fc_load_job_stop()-----(I/O under way ends first)----> ended: FC_ECANCELED
+ *
+ * Damage ends the job at once: what is announced then is less than was matched, and the owner matches again and starts
+ * over with what is left (core/load.c). A layer is announced when it and all before it are in place. */
+#ifndef FC_CIO_LOAD_H
+#define FC_CIO_LOAD_H
+
+#include "cio/stream.h"
+
+#define FC_BAD_MAX 64
+
+struct fc_bad_slice {
+	struct fc_segment *segment;
+	uint64_t entry;
+	bool is_checksum; /* else the read failed */
+};
+
+struct fc_load_job {
+	/* set by the owner */
+	struct fc_plan_opts plan;
+	struct fc_media *ssd; /* may be NULL when the path has nothing there */
+	void (*layer_cb)(struct fc_load_job *job, uint32_t layer);
+	void (*ended_cb)(struct fc_load_job *job);
+	/* results */
+	int code;
+	struct fc_bad_slice bad[FC_BAD_MAX]; /* the first of them */
+	uint32_t bad_count;
+	uint64_t bytes_wanted[FC_MEDIUM_COUNT];
+	uint64_t bytes_read, planned_runs, commands;
+	uint64_t staged_bytes_max; /* most that was in the window at once */
+	uint32_t staged_layers_max;
+	/* the job's own */
+	struct fc_stream *stream;
+	bool is_stopping, is_planned_out;
+	unsigned next_slot; /* to be filled */
+	unsigned next_done; /* to be announced */
+};
+
+/* Starts on a free stream. FC_EINVAL with text (slots missing), FC_ENOMEM: then nothing was started. Callbacks come
+ * from inside polls, never from here. */
+FC_MUST_USE int fc_load_job_start(struct fc_load_job *job, struct fc_stream *stream, struct fc_error *error);
+
+/* No new part is begun; ended_cb follows when the I/O and copies under way have ended. */
+void fc_load_job_stop(struct fc_load_job *job);
+
+#endif

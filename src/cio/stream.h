@@ -1,0 +1,79 @@
+/* A stream: a window of two slots, and the memory it takes to fill and empty them.
+ *
+ *     slot 0   | layer l   : reading ... copying ... free |
+ *     slot 1   | layer l+1 : reading ............. copying |
+ *
+ * Slots are used in turn, so at most two parts, of at most two layers, are staged at any time; when both are busy the
+ * next part waits. Nothing is ever cancelled for want of a buffer. Loads use streams to read, saves to write; a stream
+ * serves one of them at a time. */
+#ifndef FC_CIO_STREAM_H
+#define FC_CIO_STREAM_H
+
+#include "cio/plan.h"
+
+#define FC_STREAM_SLOTS 2
+
+enum fc_slot_state {
+	FC_SLOT_FREE = 0,
+	FC_SLOT_MOVING = 1,  /* reads or writes under way */
+	FC_SLOT_COPYING = 2, /* the device is at work */
+	FC_SLOT_WAITING = 3, /* its work is done, that of an earlier part is not */
+};
+
+struct fc_slot {
+	struct fc_stream *stream;
+	enum fc_slot_state state;
+	uint8_t *memory;
+	struct fc_part part; /* loads */
+	struct fc_slot_io *ios;
+	uint64_t io_room, io_count, ios_open;
+	struct fc_copy_batch batch;
+	uint64_t copies_done; /* of the part, after a bad one was skipped */
+	bool has_failed;      /* some I/O of it */
+	/* saves */
+	struct fc_copy *copies;
+	uint64_t copy_room;
+};
+
+struct fc_slot_io {
+	struct fc_io io;
+	struct fc_slot *slot;
+	uint32_t run;
+};
+
+struct fc_stream_opts {
+	const struct fc_alloc *alloc;
+	struct fc_device *device;
+	uint64_t window_bytes;   /* both slots */
+	uint64_t transfer_bytes; /* largest single command */
+};
+
+struct fc_stream {
+	struct fc_stream_opts opts;
+	uint8_t *window;
+	uint64_t slot_bytes;
+	struct fc_slot slots[FC_STREAM_SLOTS];
+	struct fc_plan plan; /* loads */
+	bool is_busy;
+	void *job;
+	void (*on_moved)(struct fc_slot *slot);  /* all I/O of the slot has ended */
+	void (*on_copied)(struct fc_slot *slot); /* its batch has ended */
+	uint64_t commands;
+};
+
+/* `window` is opts->window_bytes of the device's window memory, borrowed. */
+void fc_stream_init(struct fc_stream *stream, const struct fc_stream_opts *opts, uint8_t *window);
+void fc_stream_deinit(struct fc_stream *stream);
+
+/* Splits [offset, offset + bytes) of the medium into commands of at most transfer_bytes, appended to the slot's list.
+ * FC_ENOMEM. */
+FC_MUST_USE int fc_slot_add_io(struct fc_slot *slot, enum fc_io_op op, uint64_t offset, uint64_t bytes, uint8_t *buffer,
+			       uint32_t run);
+/* Sends the list; on_moved follows once all have ended. The list must not be empty. */
+void fc_slot_move(struct fc_slot *slot, struct fc_media *media);
+/* Sends copies [first, first + count); on_copied follows. */
+void fc_slot_copy(struct fc_slot *slot, enum fc_copy_direction direction, struct fc_copy *copies, uint64_t count);
+/* True while the medium or the device still works on a slot of the stream. */
+bool fc_stream_is_moving(const struct fc_stream *stream);
+
+#endif
