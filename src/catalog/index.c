@@ -29,8 +29,8 @@
 	32u /* at load 0.8 the overhang is 2 slots on average; 32 are exceeded by less than one shard in a million */
 #define SHARD_SLOTS_MIN 16u
 #define SHARD_SLOTS_MAX (1u << 30)
-#define SHARD_KEYS_AIM 10000u /* keeps the copy of one shard short */
-#define SHARDS_DEFAULT 1024u
+#define SHARD_KEYS_AIM 5000u /* keeps the copy of one shard short */
+#define SHARDS_DEFAULT 2048u
 #define PAGES_MIN 16u
 #define STAGE_KEYS 16u
 #define PROBES (4 * STAGE_KEYS) /* a power of two above the 2 * STAGE_KEYS that are under way */

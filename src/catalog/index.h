@@ -15,8 +15,8 @@
  *     first larger tag, and growth and removal never look at a key: they move slots in order.
  *   - Each shard grows by itself, by a quarter, when it is 0.8 full: memory stays between 15 and 18.75 bytes a key,
  *     plus the 16 of the segment's key array. Shards start at staggered sizes so that they do not all grow at once, and
- *     the longest pause is one shard's copy: 10,000 slots in about 50 us. Up to 10 million keys need 1,024 shards for
- *     that; 100 million in 1,024 shards would pause for 0.5 ms, in the 16,384 that blocks_expected gives no longer.
+ *     the longest pause is one shard's copy: 5,000 slots at 10 million keys in 2,048 shards. 100 million would make it
+ *     ten times as long in as many shards; blocks_expected gives them 32,768 instead.
  *   - Shards never shrink: a store fills up to its watermark and stays there.
  *
  * The hash mixes all 128 bits with a secret seed, because keys may come from outside: sequential, poor or hostile.
@@ -129,8 +129,8 @@ struct fc_index_query {
 uint64_t fc_index_find_batch(const struct fc_index *index, const struct fc_index_query *query,
 			     struct fc_location *locations);
 
-/* The number of leading keys that are there, with their locations; stops soon after the first that is missing
- * (locations behind it are unspecified, up to count). */
+/* The number of leading keys that are there, with their locations; stops soon after the first that is
+ * missing, and writes no location behind it. */
 uint64_t fc_index_find_prefix(const struct fc_index *index, const struct fc_index_query *query,
 			      struct fc_location *locations);
 
