@@ -45,7 +45,7 @@ static bool slice_init(struct fc_copy_hash *slice, const struct fc_copy *copy, e
 	slice->piece_count = 1;
 	if (direction == FC_COPY_FLAT)
 		return true;
-	if (copy->slot >= paged->slot_count || paged->piece_count == 0)
+	if (paged == NULL || copy->slot >= paged->slot_count || paged->piece_count == 0)
 		return false;
 	if (paged->piece_count > 1) { /* division is slow enough to be worth avoiding */
 		if (copy->bytes % paged->piece_count != 0)

@@ -47,12 +47,12 @@ static void scripted_wait(struct fc_ssd *ssd, uint64_t timeout_ns)
 	scripted_poll(ssd);
 }
 
-/* Opens for real, then runs one I/O of 16 KiB at 64 KiB under the script. */
-static int64_t run_scripted(struct ssd_world *world, enum fc_io_op op, const int64_t *answers, unsigned answer_count)
-{
-	struct fc_ssd_engine engine = {
-		.name = "scripted", .start = scripted_start, .poll = scripted_poll, .wait = scripted_wait};
+static const struct fc_ssd_engine scripted_engine = {
+	.name = "scripted", .start = scripted_start, .poll = scripted_poll, .wait = scripted_wait};
 
+/* Opens for real, then puts the script in the engine's place. Returns the real engine. */
+static const struct fc_ssd_engine *use_script(struct ssd_world *world, const int64_t *answers, unsigned answer_count)
+{
 	if (world->media == NULL)
 		world_open(world, (struct fc_ssd_opts){.bytes = ARENA_BYTES});
 	struct fc_ssd *ssd = fc_container_of(world->media, struct fc_ssd, media);
@@ -61,10 +61,38 @@ static int64_t run_scripted(struct ssd_world *world, enum fc_io_op op, const int
 	fc_list_init(&script.started);
 	memcpy(script.answers, answers, answer_count * sizeof(*answers));
 	script.answer_count = answer_count;
-	ssd->engine = &engine;
+	ssd->engine = &scripted_engine;
+	return real;
+}
+
+static void use_real(struct ssd_world *world, const struct fc_ssd_engine *real)
+{
+	fc_container_of(world->media, struct fc_ssd, media)->engine = real;
+}
+
+/* One I/O of 16 KiB at 64 KiB under the script. */
+static int64_t run_scripted(struct ssd_world *world, enum fc_io_op op, const int64_t *answers, unsigned answer_count)
+{
+	const struct fc_ssd_engine *real = use_script(world, answers, answer_count);
 	int64_t result = medium_run(world->media, op, 65536, world->buffer, 16384);
-	ssd->engine = real;
+	use_real(world, real);
 	return result;
+}
+
+/* Or a thread that sleeps on the descriptor would wait for something that is not in flight. */
+static void poll_starts_what_came_back_short_before_it_returns(void **state)
+{
+	struct ssd_world *world = *state;
+	const struct fc_ssd_engine *real = use_script(world, (int64_t[]){4096, -EAGAIN, ALL_ASKED}, 3);
+	struct medium_io read;
+
+	medium_io_init(&read, FC_IO_READ, 0, world->buffer, 16384);
+	fc_media_submit(world->media, &read.io);
+	assert_int_equal(fc_media_poll(world->media), 1);
+	assert_int_equal(read.io.result, 16384);
+	assert_int_equal(script.command_count, 3);
+	use_real(world, real);
+	fc_media_close(world->media);
 }
 
 static void a_short_transfer_goes_on_where_it_stopped(void **state)
@@ -139,6 +167,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		WITH_WORLD(a_short_transfer_goes_on_where_it_stopped),
 		WITH_WORLD(a_ragged_transfer_goes_on_at_the_last_aligned_byte),
+		WITH_WORLD(poll_starts_what_came_back_short_before_it_returns),
 		WITH_WORLD(the_end_of_the_file_is_an_error),
 		WITH_WORLD(interruptions_are_tried_again_but_not_for_ever),
 		WITH_WORLD(errors_are_told_apart_and_counted),
