@@ -93,9 +93,9 @@ struct fc_index {
 #define FC_INDEX_SHARDS_MAX (1u << 20)
 
 struct fc_index_opts {
-	uint64_t seed[2];     /* secret and random, so that nobody can choose keys that collide */
-	uint32_t shard_count; /* a power of two up to FC_INDEX_SHARDS_MAX; 0: from blocks_expected, 1,024 for up to 10
-				 million */
+	uint64_t seed[2];         /* secret and random, so that nobody can choose keys that collide */
+	uint32_t shard_count;     /* a power of two up to FC_INDEX_SHARDS_MAX; 0: 2,048, more above 10 million
+				     blocks_expected */
 	uint64_t blocks_expected; /* shards start large enough for this many; 0: they start small */
 };
 

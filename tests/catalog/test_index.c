@@ -298,6 +298,34 @@ static void a_query_steps_over_keys(void **state)
 	free(keys);
 }
 
+/* 300,000 keys in one shard: about 300,000^2 / 2^33 = 10 pairs share all 32 bits of their tags. */
+static void keys_that_share_a_tag_are_told_apart(void **state)
+{
+	(void)state;
+	enum { key_count = 300000 };
+	struct fc_index index = make_index(1);
+	struct fc_key *keys = add_segment(&index, 0, 0, key_count);
+	struct fc_index_slot *slots = index.shards[0].slots;
+	unsigned pair_count = 0;
+	for (uint32_t i = 0; i + 1 < index.shards[0].size; i++) {
+		if (slots[i].tag != slots[i + 1].tag || fc_location_is_none(slots[i].location))
+			continue;
+		struct fc_location first = slots[i].location;
+		struct fc_location second = slots[i + 1].location;
+		pair_count++;
+		assert_location(fc_index_find(&index, keys[first.entry]), 0, first.entry);
+		assert_location(fc_index_find(&index, keys[second.entry]), 0, second.entry);
+		assert_true(fc_index_remove(&index, keys[first.entry], first));
+		assert_true(fc_location_is_none(fc_index_find(&index, keys[first.entry])));
+		assert_location(fc_index_find(&index, keys[second.entry]), 0, second.entry);
+		insert(&index, keys[first.entry], 0, first.entry);
+	}
+	assert_in_range(pair_count, 1, 40);
+	fc_index_check(&index);
+	fc_index_deinit(&index);
+	free(keys);
+}
+
 /* ---- growth and memory --------------------------------------------------------------------------------------------
  */
 
@@ -597,6 +625,7 @@ int main(void)
 		cmocka_unit_test_teardown(a_batch_tells_each_key_apart, no_memory_is_left),
 		cmocka_unit_test_teardown(a_prefix_ends_at_the_first_missing_key, no_memory_is_left),
 		cmocka_unit_test_teardown(a_query_steps_over_keys, no_memory_is_left),
+		cmocka_unit_test_teardown(keys_that_share_a_tag_are_told_apart, no_memory_is_left),
 		cmocka_unit_test_teardown(a_key_costs_at_most_forty_bytes, no_memory_is_left),
 		cmocka_unit_test_teardown(an_index_that_expects_its_blocks_does_not_grow, no_memory_is_left),
 		cmocka_unit_test_teardown(the_shard_count_follows_the_blocks_expected, no_memory_is_left),
