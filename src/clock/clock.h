@@ -9,7 +9,10 @@ struct fc_clock {
 	void *context;
 };
 
-static inline uint64_t fc_clock_now_ns(const struct fc_clock *clock) { return clock->now_ns(clock->context); }
+static inline uint64_t fc_clock_now_ns(const struct fc_clock *clock)
+{
+	return clock->now_ns(clock->context);
+}
 
 /* CLOCK_MONOTONIC. */
 struct fc_clock fc_clock_real(void);
