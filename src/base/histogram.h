@@ -30,8 +30,8 @@ void fc_histogram_add(struct fc_histogram *histogram, uint64_t value);
 /* Adds all that is in `from`. */
 void fc_histogram_merge(struct fc_histogram *histogram, const struct fc_histogram *from);
 
-/* The smallest recorded value such that at least `percent` (0 to 100) of all values are no larger; 0 asks for the
- * least, 100 for the greatest, both exact. False when the histogram is empty: there is no such value then. */
+/* The smallest value, to within 0.8 %, such that at least `percent` (0 to 100) of all values are no larger; 0 asks for
+ * the least, 100 for the greatest, both exact. False when the histogram is empty: there is no such value then. */
 bool fc_histogram_percentile(const struct fc_histogram *histogram, double percent, uint64_t *value);
 
 /* False when the histogram is empty. */
