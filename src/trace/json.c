@@ -211,8 +211,6 @@ static int refuse_syntax(const struct fc_json_text *text, json_error_t *fault, s
 {
 	if (json_error_code(fault) == json_error_out_of_memory)
 		return fc_error_set(error, FC_ENOMEM, "%s: no memory for a record", text->file);
-	if (memchr(text->bytes, '\0', text->byte_count) != NULL)
-		return refuse_nul(text, error);
 	size_t offset = fault->position > 0 ? (size_t)fault->position : 0;
 	struct scan scan = {.bytes = text->bytes, .byte_count = text->byte_count, .wanted_offset = offset};
 	scan_value(&scan, 0);
@@ -233,6 +231,9 @@ static int refuse_syntax(const struct fc_json_text *text, json_error_t *fault, s
 int fc_json_parse(const struct fc_json_text *text, json_t **root, struct fc_error *error)
 {
 	json_error_t fault;
+	*root = NULL;
+	if (memchr(text->bytes, '\0', text->byte_count) != NULL) /* jansson passes over one behind a number */
+		return refuse_nul(text, error);
 	*root = json_loadb(text->bytes, text->byte_count, JSON_REJECT_DUPLICATES, &fault);
 	return *root != NULL ? 0 : refuse_syntax(text, &fault, error);
 }

@@ -7,6 +7,7 @@
  *
  * A byte-order mark, blank lines, CR LF and a missing last newline make no difference. A record with "requests" is a
  * Claude Code session, one with "hash_ids" or "timestamp" a Mooncake request. */
+#define _GNU_SOURCE /* memmem */
 #include "base/check.h"
 #include "trace/reader.h"
 #include "trace/source.h"
@@ -142,42 +143,69 @@ static int skip_blank(struct cursor *cursor, const char **line, uint64_t *bytes,
 	return result;
 }
 
-/* Whether every brace that the line opens is closed in it. */
-static bool is_balanced(const char *line, uint64_t bytes)
+/* Without the white space at the end, or a record that breaks off would seem to end on the line behind it. */
+static uint64_t trimmed(const char *bytes, uint64_t count)
 {
-	int64_t depth = 0;
-	bool is_string = false;
+	while (count > 0 && memchr(" \t\r\n", bytes[count - 1], 4) != NULL)
+		count--;
+	return count;
+}
+
+/* Where a line ends inside JSON. */
+struct nesting {
+	int64_t depth;  /* brackets that are open */
+	bool is_array;  /* the innermost of them is [ */
+	bool is_string; /* a string is open */
+	char last;      /* byte that is no space */
+};
+
+/* Of a line that is not blank. */
+static struct nesting nesting_of(const char *line, uint64_t bytes)
+{
+	struct nesting nesting = {0};
+	uint64_t arrays = 0; /* one bit for each of the innermost 64 */
 	for (uint64_t i = 0; i < bytes; i++) {
-		if (is_string && line[i] == '\\')
-			i++;
-		else if (line[i] == '"')
-			is_string = !is_string;
-		else if (!is_string && (line[i] == '{' || line[i] == '['))
-			depth++;
-		else if (!is_string && (line[i] == '}' || line[i] == ']'))
-			depth--;
+		if (line[i] == '"') {
+			nesting.is_string = !nesting.is_string;
+		} else if (nesting.is_string) {
+			i += line[i] == '\\';
+		} else if (line[i] == '{' || line[i] == '[') {
+			nesting.depth++;
+			arrays = arrays << 1 | (line[i] == '[');
+		} else if (line[i] == '}' || line[i] == ']') {
+			nesting.depth--;
+			arrays >>= 1;
+		}
 	}
-	return depth <= 0 && !is_string;
+	nesting.is_array = arrays & 1;
+	nesting.last = line[trimmed(line, bytes) - 1];
+	return nesting;
+}
+
+/* Whether an object may follow the open line: as an item, or as a member's value. A line that breaks off inside
+ * "hash_ids" looks as if it might, so only a session's is believed. */
+static bool may_continue(const char *line, uint64_t bytes, struct nesting nesting)
+{
+	if (nesting.is_string || memmem(line, bytes, "\"requests\"", 10) == NULL)
+		return false;
+	return nesting.is_array ? nesting.last == '[' || nesting.last == ',' : nesting.last == ':';
 }
 
 /* Whether the text, whose first line this is, has one record a line: 1 or 0, or an error. */
 static int has_record_lines(struct fc_text *text, const char *line, uint64_t bytes, struct fc_error *error)
 {
-	if (line[space_bytes(line, bytes)] != '{')
-		return line[space_bytes(line, bytes)] != '[';
-	if (is_balanced(line, bytes))
-		return 1;
-	uint64_t end = bytes;
-	while (memchr(" \t\r\n", line[end - 1], 4) != NULL)
-		end--;
-	bool may_hold_object = line[end - 1] == '[' || line[end - 1] == ':';
+	char first = line[space_bytes(line, bytes)];
+	struct nesting nesting = nesting_of(line, bytes);
+	if (first != '{' || (nesting.depth <= 0 && !nesting.is_string))
+		return first != '[';
+	bool is_continued = may_continue(line, bytes, nesting);
 	const char *second;
 	uint64_t second_bytes;
 	int result = fc_text_line(text, bytes, &second, &second_bytes, error);
 	if (result != 1)
 		return result;
 	uint64_t space = space_bytes(second, second_bytes);
-	return !may_hold_object && space < second_bytes && second[space] == '{';
+	return !is_continued && space < second_bytes && second[space] == '{';
 }
 
 static int take_lines(struct load *load, struct cursor *cursor, struct fc_error *error)
@@ -189,7 +217,7 @@ static int take_lines(struct load *load, struct cursor *cursor, struct fc_error 
 		struct fc_json_text text = {.file = fc_text_name(cursor->text),
 					    .first_line = cursor->line,
 					    .bytes = line,
-					    .byte_count = bytes};
+					    .byte_count = trimmed(line, bytes)};
 		result = take_json(load, &text, error);
 		if (result != 0)
 			return result;
@@ -206,7 +234,7 @@ static int take_document(struct load *load, struct cursor *cursor, struct fc_err
 	int result = fc_text_rest(cursor->text, &text.bytes, &bytes, error);
 	if (result < 0)
 		return result;
-	text.byte_count = bytes;
+	text.byte_count = trimmed(text.bytes, bytes);
 	return take_json(load, &text, error);
 }
 
@@ -278,16 +306,17 @@ static int load_all(struct load *load, const char *const *paths, size_t path_cou
 int fc_trace_load(const char *const *paths, size_t path_count, const struct fc_trace_opts *opts,
 		  struct fc_trace **trace, struct fc_error *error)
 {
-	struct fc_error unread; /* readers pass errors on, so there always is one */
+	struct fc_error fault = {0}; /* also written for records that are then skipped */
 	struct load load = {.reader = {.opts = opts}};
-	error = error != NULL ? error : &unread;
 	*trace = NULL;
-	int result = fc_reader_check_opts(opts, error);
+	int result = fc_reader_check_opts(opts, &fault);
 	if (result == 0)
-		result = fc_build_new(opts, &load.reader.build, error);
+		result = fc_build_new(opts, &load.reader.build, &fault);
 	if (result == 0)
-		result = load_all(&load, paths, path_count, trace, error);
+		result = load_all(&load, paths, path_count, trace, &fault);
 	fc_build_free(load.reader.build);
 	fc_json_ids_deinit(&load.reader.ids);
+	if (result != 0 && error != NULL)
+		*error = fault;
 	return result;
 }
