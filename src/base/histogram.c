@@ -80,6 +80,7 @@ bool fc_histogram_mean(const struct fc_histogram *histogram, double *mean)
 {
 	if (histogram->count == 0)
 		return false;
-	*mean = (double)histogram->sum / (double)histogram->count;
+	double sum = (double)(uint64_t)(histogram->sum >> 64) * 0x1p64 + (double)(uint64_t)histogram->sum;
+	*mean = sum / (double)histogram->count;
 	return true;
 }
