@@ -268,7 +268,7 @@ static int append_suffix(struct fc_trace_build *build, const struct fc_build_req
 			 uint64_t prompt_count, struct fc_error *error)
 {
 	uint64_t count = request->id_count - prefix_count;
-	if (reserve(&build->suffix_ids, build->suffix_id_count + count, sizeof(uint64_t), error) != 0)
+	if (reserve(&build->suffix_ids, fc_max_u64(build->suffix_id_count + count, 1), sizeof(uint64_t), error) != 0)
 		return FC_ENOMEM;
 	uint64_t *suffix = (uint64_t *)build->suffix_ids.items + build->suffix_id_count;
 	for (uint64_t i = prefix_count; i < request->id_count; i++) {

@@ -242,7 +242,7 @@ int fc_json_integer(const struct fc_json_text *text, const struct fc_json_at *at
 		    uint64_t max, uint64_t *result, struct fc_error *error)
 {
 	json_int_t number = json_integer_value(value);
-	if (json_is_integer(value) && number >= 0 && (uint64_t)number >= min && (uint64_t)number <= max) {
+	if (json_is_integer(value) && (uint64_t)number >= min && (uint64_t)number <= max) { /* negative: above max */
 		*result = (uint64_t)number;
 		return 0;
 	}

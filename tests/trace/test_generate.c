@@ -116,6 +116,8 @@ static void an_archive_is_the_same_to_the_byte(void **state)
 		char *second = read_bytes(in_folder(folder, names[i]), &second_bytes);
 		assert_int_equal(first_bytes, second_bytes);
 		assert_memory_equal(first, second, first_bytes);
+		if (i == 1) /* no time in the gzip header: bytes 4 to 7 */
+			assert_memory_equal(first + 4, "\0\0\0", 4);
 		free(first);
 		free(second);
 	}

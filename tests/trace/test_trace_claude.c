@@ -182,6 +182,25 @@ static void a_stored_reply_counts_as_far_as_the_next_request_names_it(void **sta
 	fc_trace_free(trace);
 }
 
+static void a_reply_is_not_stored_under_ids_of_another_history(void **state)
+{
+	(void)state;
+	/* The next list is longer, but its second block is another one: 2, not (8 + 20) / 4. */
+	struct fc_trace *trace =
+		load_text(HEAD("a", 0, 0) REQUEST(0, 8, 20, "1,2") "," REQUEST(1, 16, 1, "1,9,8,7") "]}", NULL);
+	assert_int_equal(fc_trace_stored_count(trace, 0, true), 2);
+	fc_trace_free(trace);
+}
+
+static void a_partial_last_block_that_the_trace_names_is_stored(void **state)
+{
+	(void)state;
+	struct fc_trace *trace =
+		load_text(HEAD("a", 0, 0) REQUEST(0, 5, 0, "1,2") "," REQUEST(1, 12, 1, "1,2,3") "]}", NULL);
+	assert_int_equal(fc_trace_stored_count(trace, 0, true), 2);
+	fc_trace_free(trace);
+}
+
 static void times_out_of_order_are_sorted_stably(void **state)
 {
 	(void)state;
@@ -309,26 +328,32 @@ static void the_seed_changes_times_but_no_id(void **state)
 	fc_trace_free(other);
 }
 
+static void assert_walked(struct fc_trace_lists *lists, const struct fc_trace *trace, uint32_t request)
+{
+	uint64_t wanted[16], count;
+	const uint64_t *ids;
+	fc_trace_request_ids(trace, request, wanted);
+	assert_int_equal(fc_trace_lists_get(lists, request, &ids, &count), 0);
+	assert_int_equal(count, fc_trace_id_count(&trace->requests[request]));
+	assert_memory_equal(ids, wanted, count * sizeof(*ids));
+}
+
 static void a_walk_gives_the_lists_that_single_reads_give(void **state)
 {
 	(void)state;
-	struct fc_trace *trace = load_text(SESSION_A SESSION_B, NULL);
-	struct fc_trace_lists *lists;
-	assert_int_equal(fc_trace_lists_new(trace, &lists), 0);
-	/* In order, each twice; then backwards, which a walk cannot foresee. */
-	for (uint32_t step = 0; step < 3 * trace->request_count; step++) {
-		uint32_t request = step / 2;
-		if (step >= 2 * trace->request_count)
-			request = 3 * trace->request_count - 1 - step;
-		uint64_t wanted[16], count;
-		const uint64_t *ids;
-		fc_trace_request_ids(trace, request, wanted);
-		assert_int_equal(fc_trace_lists_get(lists, request, &ids, &count), 0);
-		assert_int_equal(count, fc_trace_id_count(&trace->requests[request]));
-		assert_memory_equal(ids, wanted, count * sizeof(*ids));
+	static const char *const texts[] = {SESSION_A, SESSION_A SESSION_B, SESSION_WITH_SUBAGENT};
+	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
+		struct fc_trace *trace = load_text(texts[i], NULL);
+		struct fc_trace_lists *lists;
+		assert_int_equal(fc_trace_lists_new(trace, &lists), 0);
+		/* In order, each twice; then backwards, which a walk cannot foresee. */
+		for (uint32_t step = 0; step < 2 * trace->request_count; step++)
+			assert_walked(lists, trace, step / 2);
+		for (uint32_t request = trace->request_count; request > 0; request--)
+			assert_walked(lists, trace, request - 1);
+		fc_trace_lists_free(lists);
+		fc_trace_free(trace);
 	}
-	fc_trace_lists_free(lists);
-	fc_trace_free(trace);
 }
 
 int main(void)
@@ -342,6 +367,8 @@ int main(void)
 		cmocka_unit_test(subagents_share_with_subagents_of_their_kind_only),
 		cmocka_unit_test(subagents_can_be_left_out),
 		cmocka_unit_test(a_stored_reply_counts_as_far_as_the_next_request_names_it),
+		cmocka_unit_test(a_reply_is_not_stored_under_ids_of_another_history),
+		cmocka_unit_test(a_partial_last_block_that_the_trace_names_is_stored),
 		cmocka_unit_test(times_out_of_order_are_sorted_stably),
 		cmocka_unit_test(requests_without_blocks_are_kept),
 		cmocka_unit_test(one_lane_runs_session_after_session_in_an_order_of_the_seed),
