@@ -1,13 +1,13 @@
 /* FlatCake: a store for the attention KV cache of LLM servers, in which DRAM and SSD are peers.
  *
- * This is the whole public interface. A program opens a store, describes once where its paged KV lies, and then, for each
- * request of each conversation, loads the longest stored prefix and saves what the turn added.
+ * This is the whole public interface. A program opens a store, describes once where its paged KV lies, and then, for
+ * each request of each conversation, loads the longest stored prefix and saves what the turn added.
  *
  *   units      bytes, tokens, blocks, nanoseconds; the name of every field says which
- *   errors     functions return 0 or a negative FC_E... code; `struct fc_error` (may be NULL) receives a sentence for a person
- *   threads    any thread may call any function on an open store; calls on one load or save are made from one thread at a
- *              time. Inside, one thread of the store's own does all work, so no call but the ..._wait ones ever waits on I/O
- *   ownership  the caller keeps what it passes in; memory named by a load or a save (slots, keys) is borrowed as each
+ *   errors     functions return 0 or a negative FC_E... code; `struct fc_error` (may be NULL) receives a sentence for a
+ * person threads    any thread may call any function on an open store; calls on one load or save are made from one
+ * thread at a time. Inside, one thread of the store's own does all work, so no call but the ..._wait ones ever waits on
+ * I/O ownership  the caller keeps what it passes in; memory named by a load or a save (slots, keys) is borrowed as each
  *              function says; what a function hands out is freed by the matching ..._free or ..._close
  */
 #ifndef FLATCAKE_H
@@ -25,24 +25,25 @@ extern "C" {
 #define FC_VERSION_MINOR 1
 #define FC_VERSION_PATCH 0
 
-/* ---- errors ------------------------------------------------------------------------------------------------------- */
+/* ---- errors -------------------------------------------------------------------------------------------------------
+ */
 
 enum fc_code {
 	FC_OK = 0,
-	FC_EINVAL = -1,    /* an argument, option or file is wrong; the error text names it */
-	FC_ENOMEM = -2,    /* no memory */
-	FC_EIO = -3,       /* the medium failed, or moved fewer bytes than asked */
-	FC_EFULL = -4,     /* no room, and nothing that may be reclaimed */
-	FC_ENOENT = -5,    /* no such thing */
-	FC_EBUSY = -6,     /* somebody else holds it; the error text names the holder */
-	FC_EFORMAT = -7,   /* not a FlatCake arena, or one of another version or byte order */
-	FC_EGEOMETRY = -8, /* an arena of another geometry */
-	FC_ECORRUPT = -9,  /* a checksum does not match */
-	FC_ETIMEOUT = -10, /* a time limit passed */
+	FC_EINVAL = -1,     /* an argument, option or file is wrong; the error text names it */
+	FC_ENOMEM = -2,     /* no memory */
+	FC_EIO = -3,        /* the medium failed, or moved fewer bytes than asked */
+	FC_EFULL = -4,      /* no room, and nothing that may be reclaimed */
+	FC_ENOENT = -5,     /* no such thing */
+	FC_EBUSY = -6,      /* somebody else holds it; the error text names the holder */
+	FC_EFORMAT = -7,    /* not a FlatCake arena, or one of another version or byte order */
+	FC_EGEOMETRY = -8,  /* an arena of another geometry */
+	FC_ECORRUPT = -9,   /* a checksum does not match */
+	FC_ETIMEOUT = -10,  /* a time limit passed */
 	FC_ECANCELED = -11, /* the caller cancelled it */
-	FC_ELIMIT = -12,   /* a documented limit is reached */
-	FC_ESYSTEM = -13,  /* a system call failed; the error text names it */
-	FC_EAGAIN = -14,   /* not now; try after the next event */
+	FC_ELIMIT = -12,    /* a documented limit is reached */
+	FC_ESYSTEM = -13,   /* a system call failed; the error text names it */
+	FC_EAGAIN = -14,    /* not now; try after the next event */
 };
 
 #define FC_ERROR_TEXT_BYTES 512
@@ -55,7 +56,8 @@ struct fc_error {
 /* A short fixed text for a code ("no room"); never NULL. */
 const char *fc_code_text(int code);
 
-/* ---- keys and namespaces ------------------------------------------------------------------------------------------ */
+/* ---- keys and namespaces ------------------------------------------------------------------------------------------
+ */
 
 /* The 128-bit name of a block. Two blocks have one key only if they were computed from the same tokens, after the same
  * tokens, in the same namespace. */
@@ -84,12 +86,14 @@ struct fc_namespace {
 int fc_namespace_init(struct fc_namespace *name_space, const struct fc_namespace_opts *opts, struct fc_error *error);
 
 /* Computes the keys of `block_count` consecutive blocks of `block_tokens` tokens each:
- * key[i] = BLAKE2b-128 keyed with the namespace over (key[i-1], tokens of block i). `parent` is the key before the first
- * of them, NULL at the start of a sequence. Callers with keys of their own (128 bits, chained) need not use this. */
+ * key[i] = BLAKE2b-128 keyed with the namespace over (key[i-1], tokens of block i). `parent` is the key before the
+ * first of them, NULL at the start of a sequence. Callers with keys of their own (128 bits, chained) need not use this.
+ */
 int fc_key_chain(const struct fc_namespace *name_space, const struct fc_key *parent, const uint32_t *tokens,
 		 uint32_t block_tokens, uint64_t block_count, struct fc_key *keys);
 
-/* ---- geometry ----------------------------------------------------------------------------------------------------- */
+/* ---- geometry -----------------------------------------------------------------------------------------------------
+ */
 
 #define FC_LAYERS_MAX 256
 #define FC_GROUPS_MAX 8
@@ -102,8 +106,8 @@ enum fc_rule {
 	FC_RULE_STATE = 2,  /* the one snapshot taken exactly at T: Mamba, linear attention */
 };
 
-/* Layers that share tokens per block and rule. A slice is one layer of one block; sizes may differ from layer to layer, and
- * 0 means that the layer has no part in this group. A model's layer may belong to several groups. */
+/* Layers that share tokens per block and rule. A slice is one layer of one block; sizes may differ from layer to layer,
+ * and 0 means that the layer has no part in this group. A model's layer may belong to several groups. */
 struct fc_group {
 	enum fc_rule rule;
 	uint32_t tokens_per_block; /* a multiple of the geometry's block_tokens; ignored for FC_RULE_STATE */
@@ -135,7 +139,8 @@ const char *fc_geometry_preset_name(size_t index);
 /* Bytes of one token over all layers of the groups with rule FC_RULE_ALL. */
 double fc_geometry_bytes_per_token(const struct fc_geometry *geometry);
 
-/* ---- addresses ---------------------------------------------------------------------------------------------------- */
+/* ---- addresses ----------------------------------------------------------------------------------------------------
+ */
 
 enum fc_medium {
 	FC_MEMORY = 0,
@@ -157,11 +162,21 @@ static inline struct fc_gva fc_gva_make(enum fc_medium medium, uint32_t node, ui
 			     (offset & ((1ull << FC_GVA_OFFSET_BITS) - 1))};
 	return gva;
 }
-static inline enum fc_medium fc_gva_medium(struct fc_gva gva) { return (enum fc_medium)(gva.bits >> 60); }
-static inline uint32_t fc_gva_node(struct fc_gva gva) { return (uint32_t)(gva.bits >> FC_GVA_OFFSET_BITS) & 0xfff; }
-static inline uint64_t fc_gva_offset(struct fc_gva gva) { return gva.bits & ((1ull << FC_GVA_OFFSET_BITS) - 1); }
+static inline enum fc_medium fc_gva_medium(struct fc_gva gva)
+{
+	return (enum fc_medium)(gva.bits >> 60);
+}
+static inline uint32_t fc_gva_node(struct fc_gva gva)
+{
+	return (uint32_t)(gva.bits >> FC_GVA_OFFSET_BITS) & 0xfff;
+}
+static inline uint64_t fc_gva_offset(struct fc_gva gva)
+{
+	return gva.bits & ((1ull << FC_GVA_OFFSET_BITS) - 1);
+}
 
-/* ---- the store ---------------------------------------------------------------------------------------------------- */
+/* ---- the store ----------------------------------------------------------------------------------------------------
+ */
 
 struct fc_store;
 
@@ -175,7 +190,8 @@ struct fc_store_opts {
 	uint32_t node;                      /* 0 to 4095, stands in every address */
 
 	uint64_t memory_bytes;   /* budget of the memory arena; 0 for none */
-	const char *memory_path; /* NULL: memory that ends with the process; else a file on tmpfs or hugetlbfs that outlives it */
+	const char *memory_path; /* NULL: memory that ends with the process; else a file on tmpfs or hugetlbfs that
+				    outlives it */
 	uint64_t ssd_bytes;      /* budget of the SSD arena; 0 for none */
 	const char *ssd_path;    /* NULL: "ssd.arena" in the store's folder; else a file or block device */
 	uint64_t chunk_bytes;    /* unit of allocation, a power of two from 4 KiB; 0: chosen from the arena's size */
@@ -187,7 +203,8 @@ struct fc_store_opts {
 	double low_watermark;          /* ... until it is below this */
 	enum fc_reclaim_order reclaim_order;
 	enum fc_memory_reclaim memory_reclaim;
-	double consolidate_ratio; /* absorb the last segment while it is no larger than this times the new one; 0: never */
+	double consolidate_ratio; /* absorb the last segment while it is no larger than this times the new one; 0: never
+				   */
 
 	/* FC-CIO and FC-MAS */
 	uint32_t streams;        /* loads from SSD that run at once, each with a window of its own */
@@ -201,10 +218,11 @@ struct fc_store_opts {
 
 void fc_store_opts_init(struct fc_store_opts *opts);
 
-/* Opens the store at `address`, "dir:PATH" (embedded; PATH is a folder, made when missing with mode 0700). Formats arenas that do
- * not exist, recovers those that do. FC_EBUSY names the process that holds it; FC_EFORMAT and FC_EGEOMETRY say what was
- * found and what was wanted; nothing is changed in those cases. */
-int fc_store_open(struct fc_store **store, const char *address, const struct fc_store_opts *opts, struct fc_error *error);
+/* Opens the store at `address`, "dir:PATH" (embedded; PATH is a folder, made when missing with mode 0700). Formats
+ * arenas that do not exist, recovers those that do. FC_EBUSY names the process that holds it; FC_EFORMAT and
+ * FC_EGEOMETRY say what was found and what was wanted; nothing is changed in those cases. */
+int fc_store_open(struct fc_store **store, const char *address, const struct fc_store_opts *opts,
+		  struct fc_error *error);
 
 /* Ends every request (FC_ECANCELED), makes everything committed durable, and frees the store. NULL is allowed. */
 void fc_store_close(struct fc_store *store);
@@ -212,10 +230,11 @@ void fc_store_close(struct fc_store *store);
 /* Returns once everything that was saved before the call is durable, or the error that prevented it. */
 int fc_store_sync(struct fc_store *store, struct fc_error *error);
 
-/* ---- where the engine's KV lies ----------------------------------------------------------------------------------- */
+/* ---- where the engine's KV lies -----------------------------------------------------------------------------------
+ */
 
-/* One layer of one group in paged slots: slot s, piece p of a slice starts at base + s * slot_stride + p * piece_stride and is
- * slice_bytes / piece_count long. Two pieces serve layouts that keep K and V apart. */
+/* One layer of one group in paged slots: slot s, piece p of a slice starts at base + s * slot_stride + p * piece_stride
+ * and is slice_bytes / piece_count long. Two pieces serve layouts that keep K and V apart. */
 struct fc_paged_layer {
 	void *base;
 	uint64_t slot_stride_bytes;
@@ -226,9 +245,10 @@ struct fc_paged_layer {
 
 struct fc_kv;
 
-/* Describes an engine's KV: `layers[group * geometry.layer_count + layer]`. The array is copied; the KV memory must stay until
- * fc_kv_free(). Entries of layers that are not in a group are ignored. */
-int fc_kv_register(struct fc_store *store, const struct fc_paged_layer *layers, struct fc_kv **kv, struct fc_error *error);
+/* Describes an engine's KV: `layers[group * geometry.layer_count + layer]`. The array is copied; the KV memory must
+ * stay until fc_kv_free(). Entries of layers that are not in a group are ignored. */
+int fc_kv_register(struct fc_store *store, const struct fc_paged_layer *layers, struct fc_kv **kv,
+		   struct fc_error *error);
 void fc_kv_free(struct fc_kv *kv);
 
 /* Slots of consecutive blocks of one group: slots[i] holds block `first_block + i`, counted in the group's own blocks
@@ -239,7 +259,8 @@ struct fc_slots {
 	const uint64_t *slots;
 };
 
-/* ---- sessions ----------------------------------------------------------------------------------------------------- */
+/* ---- sessions -----------------------------------------------------------------------------------------------------
+ */
 
 /* Names a conversation. {0, 0} lets the store infer it from the deepest block that matches. */
 struct fc_session_id {
@@ -250,17 +271,19 @@ struct fc_session_id {
 /* Hashes any string (a header, a chat id) to a session id; never {0, 0}. */
 struct fc_session_id fc_session_id_from_text(const char *text);
 
-/* ---- match and load ----------------------------------------------------------------------------------------------- */
+/* ---- match and load -----------------------------------------------------------------------------------------------
+ */
 
 struct fc_match {
-	uint64_t blocks;        /* deepest resume point, in blocks of the geometry's block_tokens */
-	uint64_t tokens;        /* the same in tokens */
-	uint64_t stored_blocks; /* leading blocks present in every group with FC_RULE_ALL; at least `blocks` */
+	uint64_t blocks;                 /* deepest resume point, in blocks of the geometry's block_tokens */
+	uint64_t tokens;                 /* the same in tokens */
+	uint64_t stored_blocks;          /* leading blocks present in every group with FC_RULE_ALL; at least `blocks` */
 	uint64_t bytes[FC_MEDIUM_COUNT]; /* that a load would read, by medium */
-	uint64_t segments;      /* that hold them */
+	uint64_t segments;               /* that hold them */
 };
 
-/* How much of the path keys[0..key_count) is stored. Takes no lease, changes nothing. Waits for the store's thread, never for I/O. */
+/* How much of the path keys[0..key_count) is stored. Takes no lease, changes nothing. Waits for the store's thread,
+ * never for I/O. */
 int fc_match(struct fc_store *store, const struct fc_key *keys, uint64_t key_count, struct fc_match *match);
 
 struct fc_load;
@@ -269,31 +292,34 @@ struct fc_load_opts {
 	struct fc_session_id session;
 	const struct fc_key *keys; /* the whole path; copied */
 	uint64_t key_count;
-	uint64_t blocks_max;       /* load at most this many blocks; 0: all of key_count */
+	uint64_t blocks_max; /* load at most this many blocks; 0: all of key_count */
 	struct fc_kv *kv;
-	struct fc_slots slots[FC_GROUPS_MAX]; /* where each group's blocks go; copied. Groups under FC_RULE_ALL need all blocks from 0 */
-	uint64_t arrival_ns;  /* the request's arrival on CLOCK_MONOTONIC; 0: now. Orders the ready queue */
-	uint64_t timeout_ns;  /* the load ends after this with what is there; 0: none but the I/O's own */
+	struct fc_slots slots[FC_GROUPS_MAX]; /* where each group's blocks go; copied. Groups under FC_RULE_ALL need all
+						 blocks from 0 */
+	uint64_t arrival_ns;        /* the request's arrival on CLOCK_MONOTONIC; 0: now. Orders the ready queue */
+	uint64_t timeout_ns;        /* the load ends after this with what is there; 0: none but the I/O's own */
 	bool is_started_when_ready; /* copy from memory at once instead of after fc_ready_take() */
 	void *user;
 };
 
 struct fc_load_result {
-	int code;          /* 0, also for a prefix of 0 blocks; FC_ECANCELED, FC_ETIMEOUT; damage only shortens the prefix */
-	uint64_t blocks;   /* in place in every layer: a resume point */
+	int code; /* 0, also for a prefix of 0 blocks; FC_ECANCELED, FC_ETIMEOUT; damage only shortens the prefix */
+	uint64_t blocks; /* in place in every layer: a resume point */
 	uint64_t tokens;
-	uint64_t matched_blocks; /* what the index promised */
-	uint64_t bytes[FC_MEDIUM_COUNT];      /* wanted and delivered, by medium */
-	uint64_t bytes_read;                  /* from SSD, with gaps, checksums and alignment */
+	uint64_t matched_blocks;         /* what the index promised */
+	uint64_t bytes[FC_MEDIUM_COUNT]; /* wanted and delivered, by medium */
+	uint64_t bytes_read;             /* from SSD, with gaps, checksums and alignment */
 	uint64_t segments, planned_runs, read_commands;
 	uint64_t queue_ns; /* from submission to the first read or copy */
 	uint64_t read_ns;  /* from then to the last byte in place */
+	struct fc_error error; /* why, when code is not 0 */
 };
 
-int fc_load_submit(struct fc_store *store, const struct fc_load_opts *opts, struct fc_load **load, struct fc_error *error);
+int fc_load_submit(struct fc_store *store, const struct fc_load_opts *opts, struct fc_load **load,
+		   struct fc_error *error);
 
-/* Asks the load to end; its FC_EVENT_LOADED follows with FC_ECANCELED unless it was done already. The slots may be touched
- * until then. */
+/* Asks the load to end; its FC_EVENT_LOADED follows with FC_ECANCELED unless it was done already. The slots may be
+ * touched until then. */
 void fc_load_cancel(struct fc_load *load);
 
 /* Waits until the load has ended. */
@@ -302,51 +328,58 @@ int fc_load_wait(struct fc_load *load, struct fc_load_result *result);
 /* Frees the load and its lease; cancels and waits first when it has not ended. NULL is allowed. */
 void fc_load_free(struct fc_load *load);
 
-/* The next request to prefill, in order of arrival (FC-MAS): its prefix is in place, or entirely in memory, in which case its copy
- * starts now. FC_EAGAIN when none is ready. */
+/* The next request to prefill, in order of arrival (FC-MAS): its prefix is in place, or entirely in memory, in which
+ * case its copy starts now. FC_EAGAIN when none is ready. */
 int fc_ready_take(struct fc_store *store, struct fc_load **load);
 
-/* ---- save --------------------------------------------------------------------------------------------------------- */
+/* ---- save ---------------------------------------------------------------------------------------------------------
+ */
 
 struct fc_save;
 
 struct fc_save_opts {
 	struct fc_session_id session;
-	const struct fc_key *keys;  /* the whole path, from its first block; copied */
+	const struct fc_key *keys; /* the whole path, from its first block; copied */
 	uint64_t key_count;
-	uint64_t shared_blocks;     /* leading blocks that more than one conversation uses, by the engine's prefix tree; 0: none known */
-	uint64_t turn;              /* 0 for the first of a session */
+	uint64_t shared_blocks; /* leading blocks that more than one conversation uses, by the engine's prefix tree; 0:
+				   none known */
+	uint64_t turn;          /* 0 for the first of a session */
 	uint64_t previous_reply_tokens;
 	struct fc_kv *kv;
-	struct fc_slots slots[FC_GROUPS_MAX]; /* blocks that the device holds now; those already stored may be missing */
+	struct fc_slots
+		slots[FC_GROUPS_MAX];  /* blocks that the device holds now; those already stored may be missing */
 	const uint64_t *resume_points; /* further block counts to resume from, besides key_count; copied, may be NULL */
 	uint64_t resume_point_count;
 	void *user;
 };
 
 struct fc_save_result {
-	int code;      /* 0, FC_EFULL, FC_EIO, FC_ECANCELED ... : on failure nothing of the save is visible */
-	struct fc_session_id session; /* given or inferred */
-	uint64_t blocks_new;          /* not stored before */
+	int code; /* 0, FC_EFULL, FC_EIO, FC_ECANCELED ... : on failure nothing of the save is visible */
+	struct fc_session_id session;            /* given or inferred */
+	uint64_t blocks_new;                     /* not stored before */
 	uint64_t bytes_written[FC_MEDIUM_COUNT]; /* with absorbed segments, headers and padding */
-	uint64_t bytes_new;           /* slices that were not stored before */
+	uint64_t bytes_new;                      /* slices that were not stored before */
 	uint64_t segments_absorbed;
 	bool is_durable;
+	struct fc_error error; /* why, when code is not 0 */
 };
 
 /* Saves a turn: the blocks of the path that are not stored. Saving what is stored is free. The slots are borrowed until
  * FC_EVENT_SAVED. */
-int fc_save_submit(struct fc_store *store, const struct fc_save_opts *opts, struct fc_save **save, struct fc_error *error);
+int fc_save_submit(struct fc_store *store, const struct fc_save_opts *opts, struct fc_save **save,
+		   struct fc_error *error);
 void fc_save_cancel(struct fc_save *save);
 
 /* Waits until the save is visible to readers, or durable, or has failed. */
 int fc_save_wait(struct fc_save *save, bool until_durable, struct fc_save_result *result);
 void fc_save_free(struct fc_save *save);
 
-/* ---- events ------------------------------------------------------------------------------------------------------- */
+/* ---- events -------------------------------------------------------------------------------------------------------
+ */
 
 enum fc_event_kind {
-	FC_EVENT_LAYER = 1,   /* `layer` of the load is in place, as are all before it */
+	FC_EVENT_LAYER = 1,   /* `layer` of the load is in place for its first `blocks` blocks, as are all before it. If
+			       * damage is   found on the way, layers start again from 0 with a smaller `blocks` */
 	FC_EVENT_READY = 2,   /* the load has entered the ready queue */
 	FC_EVENT_LOADED = 3,  /* the load has ended: fc_load_wait() returns at once */
 	FC_EVENT_SAVED = 4,   /* the save is visible, or has failed */
@@ -356,6 +389,7 @@ enum fc_event_kind {
 struct fc_event {
 	enum fc_event_kind kind;
 	uint32_t layer;
+	uint64_t blocks;
 	struct fc_load *load;
 	struct fc_save *save;
 	void *user;
@@ -364,16 +398,17 @@ struct fc_event {
 /* A descriptor that is readable while events wait. Owned by the store. */
 int fc_store_fd(const struct fc_store *store);
 
-/* Takes up to `event_max` events; returns how many. Never waits. Programs that use only the ..._wait calls need not take
- * events. */
+/* Takes up to `event_max` events; returns how many. Never waits. Programs that use only the ..._wait calls need not
+ * take events. */
 size_t fc_store_events(struct fc_store *store, struct fc_event *events, size_t event_max);
 
-/* ---- what the store says of itself -------------------------------------------------------------------------------- */
+/* ---- what the store says of itself --------------------------------------------------------------------------------
+ */
 
 struct fc_medium_stats {
-	uint64_t bytes;           /* capacity that segments may use */
-	uint64_t bytes_used;      /* in chunks that are owned, quarantined ones included */
-	uint64_t bytes_stored;    /* slices named by the index */
+	uint64_t bytes;        /* capacity that segments may use */
+	uint64_t bytes_used;   /* in chunks that are owned, quarantined ones included */
+	uint64_t bytes_stored; /* slices named by the index */
 	uint64_t sessions, segments, extents, blocks;
 	uint64_t bytes_read, bytes_written, read_commands, write_commands;
 	uint64_t sessions_reclaimed, bytes_reclaimed, segments_absorbed;
@@ -386,7 +421,7 @@ struct fc_stats {
 	uint64_t loads, loads_active, saves, saves_active, leases;
 	uint64_t ready_length, prepare_length;
 	uint64_t bytes_wanted, planned_runs, segments_touched;
-	uint64_t checksum_failures, io_errors, sessions_cut, sessions_spilled, saves_refused;
+	uint64_t checksum_failures, io_errors, sessions_cut, segments_spilled, saves_refused;
 	uint64_t recovered_segments, dropped_segments;
 };
 

@@ -28,6 +28,7 @@ static void on_io(struct fc_io *io)
 {
 	struct fc_slot_io *slot_io = fc_container_of(io, struct fc_slot_io, io);
 	struct fc_slot *slot = slot_io->slot;
+	slot->stream->completions++;
 	if (io->result != (int64_t)io->bytes) {
 		slot->has_failed = true;
 		if (slot_io->run < slot->part.run_count)
@@ -79,6 +80,7 @@ void fc_slot_move(struct fc_slot *slot, struct fc_media *media)
 static void on_batch(struct fc_copy_batch *batch)
 {
 	struct fc_slot *slot = fc_container_of(batch, struct fc_slot, batch);
+	slot->stream->completions++;
 	slot->stream->on_copied(slot);
 }
 

@@ -58,7 +58,8 @@ struct fc_stream {
 	void *job;
 	void (*on_moved)(struct fc_slot *slot);  /* all I/O of the slot has ended */
 	void (*on_copied)(struct fc_slot *slot); /* its batch has ended */
-	uint64_t commands;
+	uint64_t commands;                       /* of the present job */
+	uint64_t completions;                    /* of I/Os and copies, ever: shows that something moves */
 };
 
 /* `window` is opts->window_bytes of the device's window memory, borrowed. */

@@ -15,7 +15,8 @@ rules() {
 	host     system base host
 	media    system base format host media clock/clock.h
 	device   system base format host device clock/clock.h
-	store    system base format host catalog cio sched media device clock store
+	core     pure   base format catalog cio sched core clock/clock.h media/media.h device/device.h
+	store    system base format host catalog cio sched core media device clock store
 	wire     system base format host catalog cio sched media device clock store wire
 	cluster  system base format host clock wire cluster
 	trace    system base trace

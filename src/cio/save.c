@@ -1,0 +1,346 @@
+#include "cio/save.h"
+
+#include "base/check.h"
+#include "format/checksum.h"
+
+#include <string.h>
+
+/* ---- what one slot is filled with ---- */
+
+/* The layer area under construction. */
+struct filling {
+	struct fc_save_job *job;
+	struct fc_slot *slot;
+	const struct fc_placed *placed;
+	uint8_t *base; /* of the area in the slot or in the memory arena */
+	uint64_t gather_count, flat_count;
+	/* where the source block was found last */
+	uint32_t source_span;
+	struct fc_layer_area source_area;
+	uint32_t source_area_of; /* placed segment that source_area describes; UINT32_MAX: none */
+};
+
+static bool is_on_device(const struct fc_save_job *job, uint32_t group, uint64_t block)
+{
+	if (job->target == NULL)
+		return false;
+	const struct fc_slots *slots = &job->target->slots[group];
+	return block >= slots->first_block && block - slots->first_block < slots->count;
+}
+
+struct source {
+	uint8_t *slice;
+	uint8_t *checksum;
+};
+
+static struct source source_in(struct filling *filling, const struct fc_placed *placed,
+			       const struct fc_layer_area *area, uint64_t entry)
+{
+	const struct fc_range *range = fc_shape_range_of(placed->shape, entry);
+	struct fc_range_area where = fc_range_area_in(filling->job->geometry, placed->shape, area, range);
+	uint8_t *base = filling->job->memory_map + fc_gva_offset(placed->base);
+	uint64_t position = entry - range->entry_first;
+	return (struct source){
+		.slice = base + where.slice_offset + position * where.slice_bytes,
+		.checksum = base + where.checksum_offset + position * FC_CHECKSUM_BYTES,
+	};
+}
+
+static int find_source(struct filling *filling, uint32_t group, uint64_t block, struct source *source)
+{
+	const struct fc_path *sources = filling->job->sources;
+	for (uint32_t tried = 0; tried < sources->span_count; tried++) {
+		uint32_t number = (filling->source_span + tried) % sources->span_count;
+		const struct fc_span *span = &sources->spans[number];
+		if (span->group != group || block < span->block_first || block - span->block_first >= span->count)
+			continue;
+		const struct fc_placed *placed = &sources->placed[span->placed];
+		if (fc_gva_medium(placed->base) != FC_MEMORY)
+			return FC_EINVAL;
+		filling->source_span = number;
+		if (filling->source_area_of != span->placed) {
+			fc_layer_seek(filling->job->geometry, placed->shape, placed->header_bytes, placed->align,
+				      filling->job->area.layer, &filling->source_area);
+			filling->source_area_of = span->placed;
+		}
+		*source = source_in(filling, placed, &filling->source_area,
+				    span->entry_first + block - span->block_first);
+		return FC_OK;
+	}
+	return FC_EINVAL;
+}
+
+static int original_source(struct filling *filling, uint64_t entry, struct source *source)
+{
+	const struct fc_placed *original = filling->job->original;
+	if (filling->source_area_of == UINT32_MAX) {
+		fc_layer_seek(filling->job->geometry, original->shape, original->header_bytes, original->align,
+			      filling->job->area.layer, &filling->source_area);
+		filling->source_area_of = 0;
+	}
+	*source = source_in(filling, original, &filling->source_area, entry);
+	return FC_OK;
+}
+
+/* Gathers stand at the front of the slot's copies, flat copies at the back. */
+static void add_gather(struct filling *filling, const struct fc_copy *copy)
+{
+	filling->slot->copies[filling->gather_count++] = *copy;
+}
+
+static void add_flat(struct filling *filling, const struct fc_copy *copy, const struct source *source)
+{
+	struct fc_copy flat = *copy;
+	flat.slot_memory = copy->flat;
+	flat.flat = source->slice;
+	flat.paged = NULL;
+	flat.checksum = (uint32_t *)(void *)source->checksum;
+	memcpy(copy->checksum, source->checksum, FC_CHECKSUM_BYTES);
+	filling->slot->copies[filling->slot->copy_room - ++filling->flat_count] = flat;
+}
+
+static struct fc_key key_of(const struct filling *filling, uint32_t group, uint64_t block, uint64_t entry)
+{
+	const struct fc_save_job *job = filling->job;
+	if (job->keys == NULL)
+		return fc_catalog_segment_key(filling->placed->segment, entry);
+	return job->keys[fc_group_key_position(fc_group_span(job->geometry, group), block)];
+}
+
+static int add_block(struct filling *filling, const struct fc_range *range, const struct fc_range_area *where,
+		     uint64_t j)
+{
+	struct fc_save_job *job = filling->job;
+	uint64_t block = range->block_first + j;
+	uint64_t entry = range->entry_first + j;
+	struct fc_copy copy = {
+		.flat = filling->base + (where->slice_offset - job->area.offset) + j * where->slice_bytes,
+		.bytes = where->slice_bytes,
+		.seed = fc_slice_seed(key_of(filling, range->group, block, entry), range->group, job->area.layer),
+		.checksum = (uint32_t *)(void *)(filling->base + (where->checksum_offset - job->area.offset) +
+						 j * FC_CHECKSUM_BYTES),
+	};
+	if (is_on_device(job, range->group, block)) {
+		const struct fc_slots *slots = &job->target->slots[range->group];
+		copy.paged = &job->target->layers[range->group * job->geometry->layer_count + job->area.layer];
+		copy.slot = slots->slots[block - slots->first_block];
+		add_gather(filling, &copy);
+		return FC_OK;
+	}
+	struct source source;
+	int code = job->original != NULL ? original_source(filling, entry, &source)
+					 : find_source(filling, range->group, block, &source);
+	if (code == FC_OK)
+		add_flat(filling, &copy, &source);
+	return code;
+}
+
+static int fill_area(struct filling *filling)
+{
+	struct fc_save_job *job = filling->job;
+	const struct fc_shape *shape = filling->placed->shape;
+	for (uint32_t i = 0; i < shape->range_count; i++) {
+		const struct fc_range *range = &shape->ranges[i];
+		struct fc_range_area where = fc_range_area_in(job->geometry, shape, &job->area, range);
+		for (uint64_t j = 0; j < range->count && where.slice_bytes > 0; j++) {
+			int code = add_block(filling, range, &where, j);
+			if (code != FC_OK)
+				return code;
+		}
+	}
+	return FC_OK;
+}
+
+/* ---- running ---- */
+
+static void fill_slots(struct fc_save_job *job);
+
+static void end_if_idle(struct fc_save_job *job)
+{
+	struct fc_stream *stream = job->stream;
+	bool is_over = job->is_stopping || job->code != FC_OK || job->is_planned_out;
+	if (!is_over || fc_stream_is_moving(stream))
+		return;
+	if (job->is_stopping && job->code == FC_OK)
+		job->code = FC_ECANCELED;
+	stream->is_busy = false;
+	stream->job = NULL;
+	job->ended_cb(job);
+}
+
+static void slot_is_done(struct fc_save_job *job, struct fc_slot *slot)
+{
+	slot->state = FC_SLOT_FREE;
+	fill_slots(job);
+	end_if_idle(job);
+}
+
+static void on_moved(struct fc_slot *slot)
+{
+	struct fc_save_job *job = slot->stream->job;
+	if (slot->has_failed)
+		job->code = FC_EIO;
+	slot_is_done(job, slot);
+}
+
+/* Which source was damaged? The slice's address says: it lies in one of the segments that were copied from. */
+static void blame_source(struct fc_save_job *job, const struct fc_copy *copy)
+{
+	const struct fc_placed *placed = job->original != NULL ? job->original : job->sources->placed;
+	uint32_t count = job->original != NULL ? 1 : job->sources->placed_count;
+	uint64_t offset = (uint64_t)(copy->flat - job->memory_map);
+	for (uint32_t i = 0; i < count; i++) {
+		if (fc_gva_medium(placed[i].base) != FC_MEMORY || offset < fc_gva_offset(placed[i].base))
+			continue;
+		for (uint64_t entry = 0; entry < placed[i].shape->entry_count; entry++) {
+			const struct fc_range *range = fc_shape_range_of(placed[i].shape, entry);
+			struct fc_key key = fc_catalog_segment_key(placed[i].segment, entry);
+			for (uint32_t layer = 0; layer < job->geometry->layer_count; layer++) {
+				if (fc_slice_seed(key, range->group, layer) != copy->seed)
+					continue;
+				job->bad_segment = placed[i].segment;
+				job->bad_entry = entry;
+				return;
+			}
+		}
+	}
+}
+
+static void on_copied(struct fc_slot *slot)
+{
+	struct fc_save_job *job = slot->stream->job;
+	if (slot->batch.result != FC_OK)
+		job->code = slot->batch.result;
+	if (slot->batch.direction == FC_COPY_FLAT && slot->batch.bad_first < slot->batch.copy_count) {
+		job->code = FC_ECORRUPT;
+		blame_source(job, &slot->batch.copies[slot->batch.bad_first]);
+	}
+	if (job->code != FC_OK || job->is_stopping) {
+		slot_is_done(job, slot);
+		return;
+	}
+	if (slot->batch.direction == FC_COPY_GATHER && slot->copies_done > 0) {
+		uint64_t flat_count = slot->copies_done;
+		slot->copies_done = 0;
+		fc_slot_copy(slot, FC_COPY_FLAT, slot->copies + slot->copy_room - flat_count, flat_count);
+	} else if (slot->io_count > 0) {
+		fc_slot_move(slot, job->media[FC_SSD]);
+	} else {
+		slot_is_done(job, slot);
+	}
+}
+
+static int reserve_copies(struct fc_slot *slot, uint64_t count)
+{
+	const struct fc_alloc *alloc = slot->stream->opts.alloc;
+	if (count <= slot->copy_room)
+		return FC_OK;
+	fc_alloc_free(alloc, slot->copies, slot->copy_room * sizeof(*slot->copies));
+	slot->copy_room = 0;
+	slot->copies = fc_alloc_zeroed(alloc, count * sizeof(*slot->copies));
+	if (slot->copies == NULL)
+		return FC_ENOMEM;
+	slot->copy_room = count;
+	return FC_OK;
+}
+
+/* Chooses where the area is put together, and what has to be written of it afterwards. */
+static int place_area(struct fc_save_job *job, struct fc_slot *slot, struct filling *filling)
+{
+	const struct fc_placed *placed = filling->placed;
+	uint64_t offset = fc_gva_offset(placed->base) + job->area.offset;
+	uint64_t bytes = fc_align_up(job->area.bytes, placed->align);
+	enum fc_medium medium = fc_gva_medium(placed->base);
+	job->bytes_written[medium] += bytes;
+	slot->io_count = 0;
+	if (medium == FC_MEMORY) {
+		filling->base = job->memory_map + offset;
+	} else {
+		if (bytes > slot->stream->slot_bytes)
+			return FC_ELIMIT;
+		filling->base = slot->memory;
+	}
+	memset(filling->base + job->area.bytes, 0, bytes - job->area.bytes);
+	if (medium == FC_MEMORY)
+		return FC_OK;
+	return fc_slot_add_io(slot, FC_IO_WRITE, offset, bytes, slot->memory, 0);
+}
+
+static int fill_slot(struct fc_save_job *job, struct fc_slot *slot)
+{
+	struct filling filling = {
+		.job = job,
+		.slot = slot,
+		.placed = &job->grants[job->grant].placed,
+		.source_area_of = UINT32_MAX,
+	};
+	slot->part.run_count = 0;
+	int code = reserve_copies(slot, job->area.slice_count);
+	if (code == FC_OK)
+		code = place_area(job, slot, &filling);
+	if (code == FC_OK)
+		code = fill_area(&filling);
+	if (code != FC_OK)
+		return code;
+	slot->copies_done = filling.flat_count; /* still to be done after the gather */
+	fc_slot_copy(slot, FC_COPY_GATHER, slot->copies, filling.gather_count);
+	return FC_OK;
+}
+
+static void first_area(struct fc_save_job *job)
+{
+	const struct fc_placed *placed = &job->grants[job->grant].placed;
+	fc_layer_first(job->geometry, placed->shape, placed->header_bytes, &job->area);
+}
+
+static void next_area(struct fc_save_job *job)
+{
+	const struct fc_placed *placed = &job->grants[job->grant].placed;
+	if (fc_layer_next(job->geometry, placed->shape, placed->align, &job->area))
+		return;
+	job->grant++;
+	if (job->grant < job->grant_count)
+		first_area(job);
+	else
+		job->is_planned_out = true;
+}
+
+static void fill_slots(struct fc_save_job *job)
+{
+	for (unsigned i = 0; i < FC_STREAM_SLOTS; i++) {
+		struct fc_slot *slot = &job->stream->slots[i];
+		while (slot->state == FC_SLOT_FREE && job->code == FC_OK && !job->is_stopping && !job->is_planned_out) {
+			if (job->area.bytes > 0)
+				job->code = fill_slot(job, slot);
+			if (job->code == FC_OK)
+				next_area(job);
+		}
+	}
+}
+
+int fc_save_job_start(struct fc_save_job *job, struct fc_stream *stream, struct fc_error *error)
+{
+	fc_check(!stream->is_busy && !fc_stream_is_moving(stream) && job->grant_count > 0);
+	job->code = FC_OK;
+	job->bad_segment = NULL;
+	job->is_stopping = job->is_planned_out = false;
+	job->grant = 0;
+	job->bytes_written[FC_MEMORY] = job->bytes_written[FC_SSD] = 0;
+	job->stream = stream;
+	stream->is_busy = true;
+	stream->job = job;
+	stream->commands = 0;
+	stream->on_moved = on_moved;
+	stream->on_copied = on_copied;
+	first_area(job);
+	fill_slots(job);
+	if (fc_stream_is_moving(stream))
+		return FC_OK;
+	stream->is_busy = false;
+	return fc_error_set(error, job->code, "save: %s", fc_code_text(job->code));
+}
+
+void fc_save_job_stop(struct fc_save_job *job)
+{
+	job->is_stopping = true;
+}

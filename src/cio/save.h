@@ -1,0 +1,46 @@
+/* Save: writes reserved segments, layer by layer, through a stream.
+ *
+ * For each layer of each segment: gather the slices, with their checksums in front, into a slot; write the slot's bytes
+ * in large commands; take the other slot for the next layer meanwhile. A segment in memory needs no slot: its slices
+ * are gathered to where they stay. Blocks that the device does not hold come from where they lie in memory, verified on
+ * the way.
+ *
+ *   RUNNING --all layers written--> ended: FC_OK
+ *      '----a write, a copy or a source failed, or fc_save_job_stop()--> ended: the code (I/O under way ends first)
+ *
+ * Nothing is visible before the owner commits; after a failure the owner aborts. */
+#ifndef FC_CIO_SAVE_H
+#define FC_CIO_SAVE_H
+
+#include "cio/stream.h"
+
+struct fc_save_job {
+	/* set by the owner; borrowed */
+	const struct fc_geometry *geometry;
+	const struct fc_grant *grants;
+	uint32_t grant_count;
+	const struct fc_key *keys;        /* of the path; NULL for a spill */
+	const struct fc_target *target;   /* NULL for a spill */
+	const struct fc_path *sources;    /* stored blocks that may have to be copied */
+	const struct fc_placed *original; /* a spill: the segment in memory of the same shape */
+	uint8_t *memory_map;
+	struct fc_media *media[FC_MEDIUM_COUNT];
+	void (*ended_cb)(struct fc_save_job *job);
+	/* results */
+	int code;
+	struct fc_segment *bad_segment; /* with FC_ECORRUPT: the source that failed its checksum, if it was one */
+	uint64_t bad_entry;
+	uint64_t bytes_written[FC_MEDIUM_COUNT];
+	/* the job's own */
+	struct fc_stream *stream;
+	bool is_stopping, is_planned_out;
+	uint32_t grant;
+	struct fc_layer_area area; /* next to be written */
+};
+
+/* Starts on a free stream. FC_EINVAL, FC_ELIMIT (a layer is larger than a slot), FC_ENOMEM: then nothing was started.
+ * Callbacks come from inside polls, never from here. */
+FC_MUST_USE int fc_save_job_start(struct fc_save_job *job, struct fc_stream *stream, struct fc_error *error);
+void fc_save_job_stop(struct fc_save_job *job);
+
+#endif

@@ -1,0 +1,295 @@
+/* The core's frame: opening, stepping, closing. */
+#include "core/state.h"
+
+#define COPY_WORKERS 1u
+#define REQUESTS_MAX (1u << 20)
+#define STREAMS_MAX 1024u
+
+/* ---- open ---- */
+
+static uint32_t slot_align(const struct fc_core_opts *opts)
+{
+	const struct fc_media *ssd = opts->catalog.media[FC_SSD];
+	return ssd == NULL || ssd->align < 64 ? 64 : ssd->align;
+}
+
+static int check_opts(const struct fc_core_opts *opts, struct fc_error *error)
+{
+	const struct fc_catalog_opts *catalog = &opts->catalog;
+	int code = fc_geometry_check(catalog->geometry, error);
+	if (code != FC_OK)
+		return code;
+	if (catalog->media[FC_MEMORY] == NULL && catalog->media[FC_SSD] == NULL)
+		return fc_error_set(error, FC_EINVAL,
+				    "memory_bytes and ssd_bytes are both 0; at least one arena is needed");
+	if (!(catalog->low_watermark > 0 && catalog->low_watermark <= catalog->high_watermark &&
+	      catalog->high_watermark <= 1))
+		return fc_error_set(error, FC_EINVAL, "watermarks: low %g, high %g; 0 < low <= high <= 1 is allowed",
+				    catalog->low_watermark, catalog->high_watermark);
+	if (!(catalog->consolidate_ratio >= 0 && catalog->consolidate_ratio <= 100))
+		return fc_error_set(error, FC_EINVAL, "consolidate_ratio %g; 0 to 100 is allowed",
+				    catalog->consolidate_ratio);
+	if (opts->load_streams < 1 || opts->load_streams > STREAMS_MAX || opts->save_streams < 1 ||
+	    opts->save_streams > STREAMS_MAX)
+		return fc_error_set(error, FC_EINVAL, "streams: %u to load, %u to save; 1 to %u are allowed",
+				    opts->load_streams, opts->save_streams, STREAMS_MAX);
+	if (opts->requests_max < 1 || opts->requests_max > REQUESTS_MAX)
+		return fc_error_set(error, FC_EINVAL, "requests_max %u; 1 to %u is allowed", opts->requests_max,
+				    REQUESTS_MAX);
+	uint64_t needed = FC_STREAM_SLOTS * fc_plan_slot_bytes_min(catalog->geometry, slot_align(opts));
+	if (opts->window_bytes < needed || opts->window_bytes % (FC_STREAM_SLOTS * (uint64_t)slot_align(opts)) != 0)
+		return fc_error_set(error, FC_EINVAL,
+				    "window_bytes %llu; at least %llu are needed for this geometry, in multiples of %u",
+				    (unsigned long long)opts->window_bytes, (unsigned long long)needed,
+				    FC_STREAM_SLOTS * slot_align(opts));
+	if (opts->transfer_bytes == 0 || opts->transfer_bytes % slot_align(opts) != 0)
+		return fc_error_set(error, FC_EINVAL, "transfer_bytes %llu; a multiple of %u is allowed",
+				    (unsigned long long)opts->transfer_bytes, slot_align(opts));
+	return FC_OK;
+}
+
+/* All windows are one piece of the device's memory, registered with the SSD at once. The copy worker needs none. */
+static int make_workers(struct fc_core *core)
+{
+	const struct fc_core_opts *opts = &core->opts;
+	uint32_t windowed = opts->load_streams + opts->save_streams;
+	core->worker_count = windowed + COPY_WORKERS;
+	core->windows_bytes = windowed * opts->window_bytes;
+	core->workers = fc_alloc_zeroed(core->alloc, core->worker_count * sizeof(*core->workers));
+	core->windows = opts->device->ops->window_alloc(opts->device, core->windows_bytes);
+	if (core->workers == NULL || core->windows == NULL)
+		return FC_ENOMEM;
+	uint8_t *window = core->windows;
+	for (uint32_t i = 0; i < core->worker_count; i++) {
+		bool is_copy_worker = i == opts->load_streams;
+		struct fc_stream_opts stream_opts = {
+			.alloc = core->alloc,
+			.device = opts->device,
+			.window_bytes = opts->window_bytes,
+			.transfer_bytes = opts->transfer_bytes,
+		};
+		core->workers[i].core = core;
+		fc_stream_init(&core->workers[i].stream, &stream_opts, window);
+		if (!is_copy_worker)
+			window += opts->window_bytes;
+	}
+	struct fc_media *ssd = opts->catalog.media[FC_SSD];
+	if (ssd != NULL && ssd->ops->register_buffers != NULL)
+		(void)ssd->ops->register_buffers(ssd, core->windows,
+						 core->windows_bytes); /* slower without, and noted there */
+	return FC_OK;
+}
+
+static int make_pools(struct fc_core *core)
+{
+	uint32_t count = core->opts.requests_max;
+	core->load_pool = fc_alloc_zeroed(core->alloc, count * sizeof(*core->load_pool));
+	core->save_pool = fc_alloc_zeroed(core->alloc, count * sizeof(*core->save_pool));
+	if (core->load_pool == NULL || core->save_pool == NULL)
+		return FC_ENOMEM;
+	for (uint32_t i = 0; i < count; i++) {
+		fc_list_push(&core->free_loads, &core->load_pool[i].link);
+		fc_list_push(&core->free_saves, &core->save_pool[i].link);
+	}
+	return FC_OK;
+}
+
+static void on_opened(void *context, int code, const struct fc_error *error)
+{
+	struct fc_core *core = context;
+	core->is_open = code == FC_OK;
+	core->opened_cb(core->opts.context, code, error);
+}
+
+int fc_core_open(struct fc_core **result, const struct fc_core_opts *opts,
+		 void (*opened_cb)(void *context, int code, const struct fc_error *error), struct fc_error *error)
+{
+	int code = check_opts(opts, error);
+	if (code != FC_OK)
+		return code;
+	struct fc_core *core = fc_alloc_zeroed(opts->catalog.alloc, sizeof(*core));
+	if (core == NULL)
+		return fc_error_set(error, FC_ENOMEM, "open: %s", fc_code_text(FC_ENOMEM));
+	core->opts = *opts;
+	core->alloc = opts->catalog.alloc;
+	core->opened_cb = opened_cb;
+	core->opts.catalog.area_bytes_max = opts->window_bytes / FC_STREAM_SLOTS - slot_align(opts);
+	fc_sched_init(&core->sched);
+	struct fc_link *lists[] = {&core->free_loads, &core->free_saves, &core->loads,
+				   &core->saves,      &core->copies,     &core->save_queue};
+	for (size_t i = 0; i < fc_array_len(lists); i++)
+		fc_list_init(lists[i]);
+	code = make_workers(core);
+	if (code == FC_OK)
+		code = make_pools(core);
+	if (code == FC_OK)
+		code = fc_catalog_open(&core->catalog, &core->opts.catalog, on_opened, core);
+	if (code != FC_OK) {
+		fc_core_free(core);
+		return fc_error_set(error, code, "open: %s", fc_code_text(code));
+	}
+	*result = core;
+	return FC_OK;
+}
+
+/* ---- close ---- */
+
+static void free_pools(struct fc_core *core)
+{
+	uint32_t count = core->opts.requests_max;
+	for (uint32_t i = 0; i < count && core->load_pool != NULL; i++) {
+		struct fc_core_load *load = &core->load_pool[i];
+		fc_path_deinit(&load->path, core->alloc);
+		fc_alloc_free(core->alloc, load->keys, load->key_room * sizeof(*load->keys));
+		fc_alloc_free(core->alloc, load->slot_memory, load->slot_room * sizeof(*load->slot_memory));
+	}
+	for (uint32_t i = 0; i < count && core->save_pool != NULL; i++) {
+		struct fc_core_save *save = &core->save_pool[i];
+		fc_reservation_deinit(&save->reservation, core->alloc);
+		fc_alloc_free(core->alloc, save->keys, save->key_room * sizeof(*save->keys));
+		fc_alloc_free(core->alloc, save->slot_memory, save->slot_room * sizeof(*save->slot_memory));
+		fc_alloc_free(core->alloc, save->resume_points, save->resume_room * sizeof(*save->resume_points));
+	}
+	fc_alloc_free(core->alloc, core->load_pool, count * sizeof(*core->load_pool));
+	fc_alloc_free(core->alloc, core->save_pool, count * sizeof(*core->save_pool));
+}
+
+void fc_core_free(struct fc_core *core)
+{
+	if (core == NULL)
+		return;
+	const struct fc_alloc *alloc = core->alloc;
+	free_pools(core);
+	fc_path_deinit(&core->spill_from, alloc);
+	fc_reservation_deinit(&core->spill, alloc);
+	fc_catalog_free(core->catalog);
+	for (uint32_t i = 0; i < core->worker_count && core->workers != NULL; i++)
+		fc_stream_deinit(&core->workers[i].stream);
+	fc_alloc_free(alloc, core->workers, core->worker_count * sizeof(*core->workers));
+	if (core->windows != NULL)
+		core->opts.device->ops->window_free(core->opts.device, core->windows, core->windows_bytes);
+	fc_alloc_free(alloc, core, sizeof(*core));
+}
+
+void fc_core_cancel_all(struct fc_core *core)
+{
+	fc_list_for_each_safe(link, &core->loads)
+	{
+		fc_core_load_cancel(core, fc_container_of(link, struct fc_core_load, link));
+	}
+	fc_list_for_each_safe(link, &core->saves)
+	{
+		fc_core_save_cancel(core, fc_container_of(link, struct fc_core_save, link));
+	}
+}
+
+/* ---- step ---- */
+
+static void check_progress(struct fc_core *core, uint64_t now_ns)
+{
+	for (uint32_t i = 0; i < core->worker_count; i++) {
+		struct fc_worker *worker = &core->workers[i];
+		if (worker->progress != worker->stream.completions || !worker->stream.is_busy) {
+			worker->progress = worker->stream.completions;
+			worker->progress_ns = now_ns;
+		}
+		if (now_ns - worker->progress_ns < core->opts.io_timeout_ns)
+			continue;
+		if (worker->load != NULL)
+			fc_core_load_is_stuck(core, worker);
+		else if (worker->save != NULL)
+			fc_core_save_is_stuck(core, worker);
+	}
+}
+
+static unsigned poll_all(struct fc_core *core)
+{
+	unsigned count = fc_device_poll(core->opts.device);
+	for (int medium = 0; medium < FC_MEDIUM_COUNT; medium++)
+		if (core->opts.catalog.media[medium] != NULL)
+			count += fc_media_poll(core->opts.catalog.media[medium]);
+	return count;
+}
+
+unsigned fc_core_step(struct fc_core *core)
+{
+	unsigned count = poll_all(core);
+	if (!core->is_open)
+		return count;
+	uint64_t now_ns = fc_core_now_ns(core);
+	check_progress(core, now_ns);
+	fc_core_check_deadlines(core, now_ns);
+	fc_core_dispatch_loads(core);
+	fc_core_dispatch_saves(core);
+	return count + poll_all(core);
+}
+
+uint64_t fc_core_wake_ns(const struct fc_core *core)
+{
+	uint64_t wake_ns = UINT64_MAX;
+	for (uint32_t i = 0; i < core->worker_count; i++)
+		if (core->workers[i].stream.is_busy && (core->workers[i].load != NULL || core->workers[i].save != NULL))
+			wake_ns = fc_min_u64(wake_ns, core->workers[i].progress_ns + core->opts.io_timeout_ns);
+	fc_list_for_each(link, &core->loads)
+	{
+		const struct fc_core_load *load = fc_container_of(link, struct fc_core_load, link);
+		if (load->deadline_ns != 0 && !load->is_in_place)
+			wake_ns = fc_min_u64(wake_ns, load->deadline_ns);
+	}
+	return wake_ns;
+}
+
+uint64_t fc_core_save_sequence(const struct fc_core *core)
+{
+	return core->saves_total;
+}
+
+uint64_t fc_core_durable_sequence(const struct fc_core *core)
+{
+	uint64_t sequence = core->saves_total;
+	fc_list_for_each(link, &core->saves)
+	{
+		const struct fc_core_save *save = fc_container_of(link, struct fc_core_save, link);
+		if (save->state != FC_SAVE_DURABLE && save->state != FC_SAVE_FAILED)
+			sequence = fc_min_u64(sequence, save->sequence);
+	}
+	return sequence;
+}
+
+uint64_t fc_core_durable_failures(const struct fc_core *core)
+{
+	return core->durable_failures;
+}
+
+bool fc_core_is_idle(const struct fc_core *core)
+{
+	for (uint32_t i = 0; i < core->worker_count; i++)
+		if (core->workers[i].stream.is_busy)
+			return false;
+	return fc_catalog_is_settled(core->catalog) && !core->is_spill_open && core->load_count == 0 &&
+	       core->save_count == 0 && core->spill.durable_pending == 0;
+}
+
+struct fc_catalog *fc_core_catalog(struct fc_core *core)
+{
+	return core->catalog;
+}
+
+void fc_core_stats(const struct fc_core *core, struct fc_stats *stats)
+{
+	*stats = (struct fc_stats){
+		.loads = core->loads_total,
+		.loads_active = core->load_count,
+		.saves = core->saves_total,
+		.saves_active = core->save_count,
+		.ready_length = core->sched.ready_length,
+		.prepare_length = core->sched.prepare_length,
+		.bytes_wanted = core->bytes_wanted,
+		.planned_runs = core->planned_runs,
+		.segments_touched = core->segments_touched,
+		.checksum_failures = core->checksum_failures,
+		.io_errors = core->io_errors,
+		.segments_spilled = core->segments_spilled,
+	};
+	fc_catalog_stats(core->catalog, stats);
+}

@@ -1,0 +1,160 @@
+/* The core: catalog, queues and streams put together into one machine that is driven from outside.
+ *
+ * It never waits, never asks the operating system, and has one thread. Whoever owns it calls fc_core_step() whenever a
+ * medium or the device may have something, and reads the events that come out. Production drives it from a thread
+ * (store/), the tests and the simulator from their own loops.
+ *
+ * States of a load:
+ *
+ *   submitted: matched, leased
+ *      |-- nothing stored, or all in memory ------> READY ---take--> COPYING --> ENDED
+ *      '-- some on SSD --> PREPARE --> READING --------------------> READY (data in place) ---take--> ENDED
+ *
+ *   With `is_started_when_ready` a load is taken by itself. Damage found on the way cuts the session, and the load
+ * starts over with what is left, keeping its arrival time. Cancelling ends it from any state; the lease ends with it.
+ *
+ * States of a save:
+ *
+ *   QUEUED --> (reserve; waits here while space is being freed) --> WRITING --> VISIBLE --> DURABLE
+ *                                                                     '--> failed: nothing of it is visible
+ *
+ * Requests are the core's, from a pool of requests_max; whoever submitted one gives it back with fc_core_load_free() or
+ * fc_core_save_free() after it has ended. A request whose I/O never returns ends with FC_ETIMEOUT; what that I/O could
+ * still touch (window, reserved space) stays out of use until it returns. */
+#ifndef FC_CORE_CORE_H
+#define FC_CORE_CORE_H
+
+#include "cio/load.h"
+#include "cio/save.h"
+#include "clock/clock.h"
+#include "sched/sched.h"
+
+struct fc_core;
+
+enum fc_load_state {
+	FC_LOAD_PREPARE = 1,
+	FC_LOAD_READING = 2,
+	FC_LOAD_READY = 3,   /* in the ready queue */
+	FC_LOAD_COPYING = 4, /* from memory, after it was taken; or waiting for that */
+	FC_LOAD_TAKEN = 5,   /* data in place, taken */
+	FC_LOAD_ENDED = 6,   /* and not in the ready queue */
+};
+
+struct fc_core_load {
+	struct fc_sched_item sched;
+	struct fc_link link;      /* core->loads, or the free list */
+	struct fc_link copy_link; /* core->copies */
+	enum fc_load_state state;
+	/* from the caller; arrays are copied into memory of the load's own, which is reused */
+	struct fc_session_id session;
+	struct fc_key *keys;
+	uint64_t key_count, key_room;
+	uint64_t blocks_max;
+	struct fc_target target;
+	uint64_t *slot_memory;
+	uint64_t slot_room;
+	uint64_t submitted_ns, deadline_ns; /* 0: none */
+	bool is_started_when_ready;
+	void *owner;
+	/* progress */
+	struct fc_path path;
+	struct fc_worker *worker;
+	uint64_t started_ns;
+	uint32_t attempts;
+	bool is_in_place, is_cancelled, is_freed;
+	struct fc_load_result result;
+};
+
+enum fc_save_state {
+	FC_SAVE_QUEUED = 1,
+	FC_SAVE_WRITING = 2,
+	FC_SAVE_VISIBLE = 3,
+	FC_SAVE_DURABLE = 4,
+	FC_SAVE_FAILED = 5
+};
+
+struct fc_core_save {
+	struct fc_core *core;
+	struct fc_link link;       /* core->saves, or the free list */
+	struct fc_link queue_link; /* core->save_queue */
+	enum fc_save_state state;
+	struct fc_session_id session;
+	struct fc_key *keys;
+	uint64_t key_count, key_room;
+	struct fc_target target;
+	uint64_t *slot_memory;
+	uint64_t slot_room;
+	uint64_t *resume_points;
+	uint64_t resume_point_count, resume_room;
+	uint64_t shared_blocks, turn, previous_reply_tokens;
+	void *owner;
+	struct fc_reservation reservation;
+	struct fc_worker *worker;
+	uint64_t sequence; /* of submission */
+	bool waits_for_space, is_cancelled, is_freed, is_reported;
+	struct fc_save_result result;
+};
+
+struct fc_core_opts {
+	struct fc_catalog_opts catalog; /* alloc, media and geometry inside; area_bytes_max is set by the core */
+	struct fc_device *device;
+	struct fc_clock clock;
+	uint32_t load_streams, save_streams;
+	uint64_t window_bytes, gap_bytes, transfer_bytes;
+	uint32_t requests_max; /* loads, and as many saves */
+	uint64_t io_timeout_ns;
+	/* Something happened to a request; called from inside fc_core_step() or the call that caused it, must not call
+	 * back. */
+	void (*event_cb)(void *context, enum fc_event_kind kind, struct fc_core_load *load, struct fc_core_save *save,
+			 uint32_t layer);
+	void *context;
+};
+
+/* Checks the options and starts opening the catalog; `opened_cb` follows from a step. FC_EINVAL with text, FC_ENOMEM.
+ */
+FC_MUST_USE int fc_core_open(struct fc_core **core, const struct fc_core_opts *opts,
+			     void (*opened_cb)(void *context, int code, const struct fc_error *error),
+			     struct fc_error *error);
+
+/* Only when fc_core_is_idle(), or when opening has failed. Media and device stay the caller's. */
+void fc_core_free(struct fc_core *core);
+
+/* Polls media and device and moves everything on that can move. Returns how many completions it saw: 0 means that
+ * nothing will happen before a medium, the device or the clock does something. */
+unsigned fc_core_step(struct fc_core *core);
+
+/* When the clock should wake the core at the latest; UINT64_MAX: never. */
+uint64_t fc_core_wake_ns(const struct fc_core *core);
+
+/* No I/O is under way, no request is open, and all that can become durable is. */
+bool fc_core_is_idle(const struct fc_core *core);
+/* Saves submitted before the call have numbers below this ... */
+uint64_t fc_core_save_sequence(const struct fc_core *core);
+/* ... and when this has reached it, all of them are durable or have failed. */
+uint64_t fc_core_durable_sequence(const struct fc_core *core);
+/* Saves that were visible and could not be made durable. */
+uint64_t fc_core_durable_failures(const struct fc_core *core);
+
+/* Cancels every request that has not ended. */
+void fc_core_cancel_all(struct fc_core *core);
+
+struct fc_catalog *fc_core_catalog(struct fc_core *core);
+
+/* FC_ELIMIT (requests_max), FC_EINVAL with text, FC_ENOMEM. */
+FC_MUST_USE int fc_core_load_submit(struct fc_core *core, const struct fc_load_opts *opts,
+				    const struct fc_paged_layer *layers, void *owner, struct fc_core_load **load,
+				    struct fc_error *error);
+void fc_core_load_cancel(struct fc_core *core, struct fc_core_load *load);
+void fc_core_load_free(struct fc_core *core, struct fc_core_load *load);
+/* FC_EAGAIN when none is ready. */
+FC_MUST_USE int fc_core_ready_take(struct fc_core *core, struct fc_core_load **load);
+
+FC_MUST_USE int fc_core_save_submit(struct fc_core *core, const struct fc_save_opts *opts,
+				    const struct fc_paged_layer *layers, void *owner, struct fc_core_save **save,
+				    struct fc_error *error);
+void fc_core_save_cancel(struct fc_core *core, struct fc_core_save *save);
+void fc_core_save_free(struct fc_core *core, struct fc_core_save *save);
+
+void fc_core_stats(const struct fc_core *core, struct fc_stats *stats);
+
+#endif

@@ -1,0 +1,349 @@
+/* Loads: from a request to data in place; the states are drawn in core.h. */
+#include "core/state.h"
+
+#define ATTEMPTS_MAX 64
+
+static void route(struct fc_core *core, struct fc_core_load *load);
+
+static struct fc_worker *copy_worker(struct fc_core *core)
+{
+	return &core->workers[core->opts.load_streams];
+}
+
+/* ---- the end of a load ---- */
+
+void fc_core_load_settle(struct fc_core *core, struct fc_core_load *load)
+{
+	if (!load->is_freed || load->state != FC_LOAD_ENDED)
+		return;
+	fc_list_remove(&load->link);
+	fc_list_push(&core->free_loads, &load->link);
+	core->load_count--;
+}
+
+static void count_result(struct fc_core *core, struct fc_core_load *load)
+{
+	core->bytes_wanted += load->result.bytes[FC_MEMORY] + load->result.bytes[FC_SSD];
+	core->planned_runs += load->result.planned_runs;
+	core->segments_touched += load->result.segments;
+}
+
+/* Reports the load; one that a caller shall take stays in the ready queue, in place of its arrival. */
+static void end(struct fc_core *core, struct fc_core_load *load, int code)
+{
+	fc_catalog_release(core->catalog, &load->path);
+	load->worker = NULL;
+	load->result.code = code;
+	if (code != FC_OK)
+		load->result.blocks = load->result.tokens = 0;
+	uint64_t now_ns = fc_core_now_ns(core);
+	if (load->started_ns == 0)
+		load->started_ns = now_ns;
+	load->result.queue_ns = load->started_ns - load->submitted_ns;
+	load->result.read_ns = now_ns - load->started_ns;
+	load->is_in_place = true;
+	count_result(core, load);
+	bool was_taken = load->state == FC_LOAD_COPYING || load->state == FC_LOAD_TAKEN;
+	bool enters_ready = code == FC_OK && !was_taken && !load->is_started_when_ready;
+	load->state = enters_ready ? FC_LOAD_READY : FC_LOAD_ENDED;
+	if (enters_ready) {
+		fc_sched_add_ready(&core->sched, &load->sched);
+		fc_core_tell(core, FC_EVENT_READY, load, NULL, 0);
+	}
+	fc_core_tell(core, FC_EVENT_LOADED, load, NULL, 0);
+	fc_core_load_settle(core, load);
+}
+
+static void end_cancelled(struct fc_core *core, struct fc_core_load *load, int code)
+{
+	if (load->state == FC_LOAD_PREPARE)
+		fc_sched_remove_prepare(&core->sched, &load->sched);
+	if (load->state == FC_LOAD_READY)
+		fc_sched_remove_ready(&core->sched, &load->sched);
+	fc_list_remove(&load->copy_link);
+	load->state = FC_LOAD_TAKEN; /* out of every queue */
+	end(core, load, code);
+}
+
+/* ---- jobs ---- */
+
+static void on_layer(struct fc_load_job *job, uint32_t layer)
+{
+	struct fc_worker *worker = fc_container_of(job, struct fc_worker, load_job);
+	if (worker->load != NULL)
+		fc_core_tell(worker->core, FC_EVENT_LAYER, worker->load, NULL, layer);
+}
+
+static void add_counts(struct fc_core_load *load, const struct fc_load_job *job)
+{
+	load->result.bytes_read += job->bytes_read;
+	load->result.planned_runs += job->planned_runs;
+	load->result.read_commands += job->commands;
+}
+
+/* Damage: the sessions are cut where it is, and the load starts over with what is left. */
+static void start_over(struct fc_core *core, struct fc_core_load *load, const struct fc_load_job *job)
+{
+	for (uint32_t i = 0; i < job->bad_count; i++) {
+		core->checksum_failures += job->bad[i].is_checksum;
+		core->io_errors += !job->bad[i].is_checksum;
+		fc_catalog_cut(core->catalog, job->bad[i].segment, job->bad[i].entry);
+	}
+	fc_catalog_release(core->catalog, &load->path);
+	load->worker = NULL;
+	load->attempts++;
+	route(core, load);
+}
+
+static void on_ended(struct fc_load_job *job)
+{
+	struct fc_worker *worker = fc_container_of(job, struct fc_worker, load_job);
+	struct fc_core *core = worker->core;
+	struct fc_core_load *load = worker->load;
+	worker->load = NULL;
+	if (load == NULL)
+		return; /* abandoned: it was stuck, and has been reported */
+	add_counts(load, job);
+	if (load->is_cancelled) {
+		end(core, load, load->result.code);
+		return;
+	}
+	if (job->code == FC_ECORRUPT) {
+		start_over(core, load, job);
+		return;
+	}
+	load->result.bytes[FC_MEMORY] = job->bytes_wanted[FC_MEMORY];
+	load->result.bytes[FC_SSD] = job->bytes_wanted[FC_SSD];
+	end(core, load, job->code);
+}
+
+static void start_job(struct fc_core *core, struct fc_core_load *load, struct fc_worker *worker)
+{
+	struct fc_load_job *job = &worker->load_job;
+	*job = (struct fc_load_job){
+		.plan =
+			{
+				.geometry = core->opts.catalog.geometry,
+				.path = &load->path,
+				.keys = load->keys,
+				.target = &load->target,
+				.memory_map = fc_core_memory_map(core),
+				.gap_bytes = core->opts.gap_bytes,
+			},
+		.ssd = core->opts.catalog.media[FC_SSD],
+		.layer_cb = on_layer,
+		.ended_cb = on_ended,
+	};
+	worker->load = load;
+	load->worker = worker;
+	if (load->started_ns == 0)
+		load->started_ns = fc_core_now_ns(core);
+	worker->progress_ns = fc_core_now_ns(core);
+	int code = fc_load_job_start(job, &worker->stream, &load->result.error);
+	if (code == FC_OK)
+		return;
+	worker->load = NULL;
+	end(core, load, code);
+}
+
+/* ---- routing: where a matched load goes ---- */
+
+static void queue_copy(struct fc_core *core, struct fc_core_load *load)
+{
+	struct fc_link *after = core->copies.prev;
+	load->state = FC_LOAD_COPYING;
+	while (after != &core->copies &&
+	       fc_container_of(after, struct fc_core_load, copy_link)->sched.arrival_ns > load->sched.arrival_ns)
+		after = after->prev;
+	fc_list_insert_before(after->next, &load->copy_link);
+}
+
+static void route(struct fc_core *core, struct fc_core_load *load)
+{
+	uint64_t limit = load->attempts < ATTEMPTS_MAX ? load->blocks_max : 0;
+	bool give_up = load->attempts >= ATTEMPTS_MAX;
+	int code = FC_OK;
+	if (!give_up)
+		code = fc_catalog_match(core->catalog, load->keys, load->key_count, limit, true, &load->path);
+	if (code != FC_OK) {
+		end_cancelled(core, load, code);
+		return;
+	}
+	uint64_t blocks = give_up ? 0 : load->path.blocks;
+	load->result.blocks = blocks;
+	load->result.tokens = blocks * core->opts.catalog.geometry->block_tokens;
+	if (load->attempts == 0)
+		load->result.matched_blocks = blocks;
+	load->result.segments = give_up ? 0 : load->path.placed_count;
+	load->sched.ssd_bytes = give_up ? 0 : load->path.bytes[FC_SSD];
+	bool was_taken = load->state == FC_LOAD_COPYING;
+	if (blocks == 0) {
+		end(core, load, FC_OK);
+	} else if (load->sched.ssd_bytes > 0) {
+		load->state = FC_LOAD_PREPARE;
+		fc_sched_add_prepare(&core->sched, &load->sched);
+	} else if (load->is_started_when_ready || was_taken) {
+		queue_copy(core, load);
+	} else {
+		load->state = FC_LOAD_READY;
+		fc_sched_add_ready(&core->sched, &load->sched);
+		fc_core_tell(core, FC_EVENT_READY, load, NULL, 0);
+	}
+}
+
+void fc_core_dispatch_loads(struct fc_core *core)
+{
+	for (uint32_t i = 0; i < core->opts.load_streams; i++) {
+		struct fc_worker *worker = &core->workers[i];
+		if (worker->stream.is_busy)
+			continue;
+		struct fc_sched_item *item = fc_sched_take_prepare(&core->sched, fc_core_now_ns(core));
+		if (item == NULL)
+			break;
+		struct fc_core_load *load = fc_container_of(item, struct fc_core_load, sched);
+		load->state = FC_LOAD_READING;
+		start_job(core, load, worker);
+	}
+	while (!copy_worker(core)->stream.is_busy && !fc_list_is_empty(&core->copies)) {
+		struct fc_core_load *load = fc_container_of(fc_list_pop(&core->copies), struct fc_core_load, copy_link);
+		start_job(core, load, copy_worker(core));
+	}
+}
+
+int fc_core_ready_take(struct fc_core *core, struct fc_core_load **result)
+{
+	struct fc_sched_item *item = fc_sched_take_ready(&core->sched);
+	if (item == NULL)
+		return FC_EAGAIN;
+	struct fc_core_load *load = fc_container_of(item, struct fc_core_load, sched);
+	if (load->is_in_place)
+		load->state = FC_LOAD_ENDED;
+	else
+		queue_copy(core, load);
+	*result = load;
+	return FC_OK;
+}
+
+/* ---- submit, cancel, free ---- */
+
+static int check_load(const struct fc_core *core, const struct fc_load_opts *opts, const struct fc_paged_layer *layers,
+		      struct fc_error *error)
+{
+	if (opts->keys == NULL && opts->key_count > 0)
+		return fc_error_set(error, FC_EINVAL, "load: %llu keys, but the array is NULL",
+				    (unsigned long long)opts->key_count);
+	if (opts->key_count > UINT32_MAX)
+		return fc_error_set(error, FC_EINVAL, "load: %llu keys; at most %u are allowed",
+				    (unsigned long long)opts->key_count, UINT32_MAX);
+	return fc_core_check_slots(core, opts->slots, layers, "load", error);
+}
+
+static int copy_request(struct fc_core *core, struct fc_core_load *load, const struct fc_load_opts *opts)
+{
+	int code = fc_core_copy_array(core->alloc, (void **)&load->keys, &load->key_room, opts->keys, opts->key_count,
+				      sizeof(*load->keys));
+	if (code == FC_OK)
+		code = fc_core_copy_slots(core, &load->target, &load->slot_memory, &load->slot_room, opts->slots);
+	return code;
+}
+
+int fc_core_load_submit(struct fc_core *core, const struct fc_load_opts *opts, const struct fc_paged_layer *layers,
+			void *owner, struct fc_core_load **result, struct fc_error *error)
+{
+	int code = check_load(core, opts, layers, error);
+	if (code != FC_OK)
+		return code;
+	if (fc_list_is_empty(&core->free_loads))
+		return fc_error_set(error, FC_ELIMIT, "load: %u loads are open, which is the limit (requests_max)",
+				    core->opts.requests_max);
+	struct fc_core_load *load = fc_container_of(core->free_loads.next, struct fc_core_load, link);
+	code = copy_request(core, load, opts);
+	if (code != FC_OK)
+		return fc_error_set(error, code, "load: %s", fc_code_text(code));
+	uint64_t now_ns = fc_core_now_ns(core);
+	load->session = opts->session;
+	load->key_count = opts->key_count;
+	load->blocks_max = opts->blocks_max;
+	load->target.layers = layers;
+	load->is_started_when_ready = opts->is_started_when_ready;
+	load->owner = owner;
+	load->submitted_ns = now_ns;
+	load->deadline_ns = opts->timeout_ns == 0 ? 0 : now_ns + opts->timeout_ns;
+	load->started_ns = 0;
+	load->attempts = 0;
+	load->worker = NULL;
+	load->is_in_place = load->is_cancelled = load->is_freed = false;
+	load->state = FC_LOAD_READING; /* in no queue yet */
+	load->result = (struct fc_load_result){0};
+	load->sched.arrival_ns = opts->arrival_ns == 0 ? now_ns : opts->arrival_ns;
+	fc_sched_number(&core->sched, &load->sched);
+	fc_list_remove(&load->link);
+	fc_list_push(&core->loads, &load->link);
+	core->load_count++;
+	core->loads_total++;
+	*result = load;
+	route(core, load);
+	return FC_OK;
+}
+
+static void interrupt(struct fc_core *core, struct fc_core_load *load, int code)
+{
+	if (load->state == FC_LOAD_ENDED || load->is_cancelled)
+		return;
+	if (load->is_in_place) {
+		/* Ended, but still to be taken: it only leaves the queue. */
+		fc_sched_remove_ready(&core->sched, &load->sched);
+		load->state = FC_LOAD_ENDED;
+		return;
+	}
+	load->is_cancelled = true;
+	load->result.code = code;
+	if (load->worker != NULL)
+		fc_load_job_stop(&load->worker->load_job);
+	else
+		end_cancelled(core, load, code);
+}
+
+void fc_core_load_cancel(struct fc_core *core, struct fc_core_load *load)
+{
+	interrupt(core, load, FC_ECANCELED);
+}
+
+void fc_core_load_free(struct fc_core *core, struct fc_core_load *load)
+{
+	load->is_freed = true;
+	interrupt(core, load, FC_ECANCELED);
+	fc_core_load_settle(core, load);
+}
+
+/* No stream is left that could serve the prepare queue: all of them wait for an I/O that never returned. */
+static bool all_streams_are_stuck(const struct fc_core *core)
+{
+	for (uint32_t i = 0; i < core->opts.load_streams; i++)
+		if (!core->workers[i].stream.is_busy || core->workers[i].load != NULL)
+			return false;
+	return true;
+}
+
+void fc_core_check_deadlines(struct fc_core *core, uint64_t now_ns)
+{
+	bool is_hopeless = all_streams_are_stuck(core);
+	fc_list_for_each_safe(link, &core->loads)
+	{
+		struct fc_core_load *load = fc_container_of(link, struct fc_core_load, link);
+		if (load->deadline_ns != 0 && now_ns >= load->deadline_ns && !load->is_in_place)
+			interrupt(core, load, FC_ETIMEOUT);
+		else if (is_hopeless && load->state == FC_LOAD_PREPARE)
+			interrupt(core, load, FC_ETIMEOUT);
+	}
+}
+
+/* The window's memory is out of use until the I/O returns; the load is not kept waiting for it. */
+void fc_core_load_is_stuck(struct fc_core *core, struct fc_worker *worker)
+{
+	struct fc_core_load *load = worker->load;
+	core->io_errors++;
+	worker->load = NULL;
+	fc_load_job_stop(&worker->load_job);
+	end(core, load, load->is_cancelled ? load->result.code : FC_ETIMEOUT);
+}

@@ -1,0 +1,76 @@
+/* What a request keeps of what its caller passed: copies, in memory that the pooled request reuses. */
+#include "core/state.h"
+
+#include <string.h>
+
+/* Makes room for `count` items; what was there is gone if it has to grow. */
+static int make_room(const struct fc_alloc *alloc, void **memory, uint64_t *room, uint64_t count, size_t item_bytes)
+{
+	if (count <= *room)
+		return FC_OK;
+	uint64_t larger_room = fc_max_u64(count, *room * 2);
+	uint64_t bytes;
+	if (fc_mul_overflows(larger_room, item_bytes, &bytes))
+		return FC_ENOMEM;
+	void *larger = fc_alloc_zeroed(alloc, bytes);
+	if (larger == NULL)
+		return FC_ENOMEM;
+	fc_alloc_free(alloc, *memory, *room * item_bytes);
+	*memory = larger;
+	*room = larger_room;
+	return FC_OK;
+}
+
+int fc_core_copy_array(const struct fc_alloc *alloc, void **memory, uint64_t *room, const void *from, uint64_t count,
+		       size_t item_bytes)
+{
+	int code = make_room(alloc, memory, room, count, item_bytes);
+	if (code == FC_OK && count > 0)
+		memcpy(*memory, from, count * item_bytes);
+	return code;
+}
+
+int fc_core_copy_slots(const struct fc_core *core, struct fc_target *target, uint64_t **memory, uint64_t *room,
+		       const struct fc_slots *slots)
+{
+	uint32_t group_count = core->opts.catalog.geometry->group_count;
+	uint64_t total = 0;
+	for (uint32_t group = 0; group < group_count; group++)
+		total += slots[group].count;
+	int code = make_room(core->alloc, (void **)memory, room, total, sizeof(**memory));
+	if (code != FC_OK)
+		return code;
+	uint64_t used = 0;
+	for (uint32_t group = 0; group < group_count; group++) {
+		target->slots[group] = slots[group];
+		target->slots[group].slots = *memory + used;
+		if (slots[group].count > 0)
+			memcpy(*memory + used, slots[group].slots, slots[group].count * sizeof(**memory));
+		used += slots[group].count;
+	}
+	return FC_OK;
+}
+
+/* Every slot number must exist in every layer of its group: a wrong one would be written through. */
+int fc_core_check_slots(const struct fc_core *core, const struct fc_slots *slots, const struct fc_paged_layer *layers,
+			const char *what, struct fc_error *error)
+{
+	const struct fc_geometry *geometry = core->opts.catalog.geometry;
+	for (uint32_t group = 0; group < geometry->group_count; group++) {
+		uint64_t slot_count = UINT64_MAX;
+		for (uint32_t layer = 0; layer < geometry->layer_count; layer++)
+			if (geometry->groups[group].slice_bytes[layer] > 0)
+				slot_count = fc_min_u64(slot_count,
+							layers[group * geometry->layer_count + layer].slot_count);
+		if (slots[group].count > 0 && slots[group].slots == NULL)
+			return fc_error_set(error, FC_EINVAL, "%s: group %u has %llu slots, but the array is NULL",
+					    what, group, (unsigned long long)slots[group].count);
+		for (uint64_t i = 0; i < slots[group].count; i++)
+			if (slots[group].slots[i] >= slot_count)
+				return fc_error_set(
+					error, FC_EINVAL, "%s: group %u block %llu: slot %llu; 0 to %llu are allowed",
+					what, group, (unsigned long long)(slots[group].first_block + i),
+					(unsigned long long)slots[group].slots[i], (unsigned long long)slot_count - 1);
+	}
+	return FC_OK;
+}

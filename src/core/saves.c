@@ -1,0 +1,315 @@
+/* Saves, in the order they came, and spills when there is nothing to save; the states are drawn in core.h. */
+#include "core/state.h"
+
+/* ---- the end of a save ---- */
+
+static void settle(struct fc_core *core, struct fc_core_save *save)
+{
+	bool has_ended = save->state == FC_SAVE_DURABLE || save->state == FC_SAVE_FAILED;
+	if (!save->is_freed || !has_ended || save->worker != NULL)
+		return;
+	fc_list_remove(&save->link);
+	fc_list_push(&core->free_saves, &save->link);
+	core->save_count--;
+}
+
+static void report(struct fc_core *core, struct fc_core_save *save, int code)
+{
+	if (save->is_reported)
+		return;
+	save->is_reported = true;
+	save->result.code = code;
+	save->result.session = save->reservation.session;
+	save->result.blocks_new = save->reservation.blocks_new;
+	save->result.bytes_new = save->reservation.bytes_new;
+	save->result.segments_absorbed = save->reservation.segments_absorbed;
+	fc_core_tell(core, FC_EVENT_SAVED, NULL, save, 0);
+}
+
+static void fail(struct fc_core *core, struct fc_core_save *save, int code)
+{
+	fc_list_remove(&save->queue_link);
+	fc_catalog_abort(core->catalog, &save->reservation);
+	save->state = FC_SAVE_FAILED;
+	report(core, save, code);
+	settle(core, save);
+}
+
+static void is_durable(struct fc_core *core, struct fc_core_save *save, int code)
+{
+	save->state = FC_SAVE_DURABLE;
+	save->result.is_durable = code == FC_OK;
+	core->durable_failures += code != FC_OK;
+	fc_core_tell(core, FC_EVENT_DURABLE, NULL, save, 0);
+	settle(core, save);
+}
+
+static void on_durable(struct fc_reservation *reservation)
+{
+	struct fc_core_save *save = fc_container_of(reservation, struct fc_core_save, reservation);
+	is_durable(save->core, save, reservation->durable_code);
+}
+
+static void on_space(struct fc_reservation *reservation)
+{
+	fc_container_of(reservation, struct fc_core_save, reservation)->waits_for_space = false;
+}
+
+static void commit(struct fc_core *core, struct fc_core_save *save)
+{
+	int code = fc_catalog_commit(core->catalog, &save->reservation);
+	if (code != FC_OK) {
+		fail(core, save, code);
+		return;
+	}
+	save->state = FC_SAVE_VISIBLE;
+	report(core, save, FC_OK);
+	if (save->reservation.durable_pending == 0)
+		is_durable(core, save, FC_OK);
+}
+
+/* ---- jobs ---- */
+
+static void set_job(struct fc_core *core, struct fc_worker *worker, const struct fc_reservation *reservation)
+{
+	worker->save_job = (struct fc_save_job){
+		.geometry = core->opts.catalog.geometry,
+		.grants = reservation->grants,
+		.grant_count = reservation->grant_count,
+		.sources = &reservation->sources,
+		.memory_map = fc_core_memory_map(core),
+		.media = {core->opts.catalog.media[FC_MEMORY], core->opts.catalog.media[FC_SSD]},
+	};
+	worker->progress_ns = fc_core_now_ns(core);
+}
+
+/* A source in memory failed its checksum: cut it, so that it is not tried for ever. */
+static void cut_source(struct fc_core *core, const struct fc_save_job *job)
+{
+	if (job->code == FC_EIO)
+		core->io_errors++;
+	if (job->bad_segment == NULL)
+		return;
+	core->checksum_failures++;
+	fc_catalog_cut(core->catalog, job->bad_segment, job->bad_entry);
+}
+
+static void on_save_ended(struct fc_save_job *job)
+{
+	struct fc_worker *worker = fc_container_of(job, struct fc_worker, save_job);
+	struct fc_core *core = worker->core;
+	struct fc_core_save *save = worker->save;
+	worker->save = NULL;
+	save->worker = NULL;
+	for (int medium = 0; medium < FC_MEDIUM_COUNT; medium++)
+		save->result.bytes_written[medium] = job->bytes_written[medium];
+	cut_source(core, job);
+	if (save->is_cancelled)
+		fail(core, save, FC_ECANCELED);
+	else if (job->code != FC_OK)
+		fail(core, save, job->code);
+	else
+		commit(core, save);
+}
+
+static void start_job(struct fc_core *core, struct fc_core_save *save, struct fc_worker *worker)
+{
+	set_job(core, worker, &save->reservation);
+	worker->save_job.keys = save->keys;
+	worker->save_job.target = &save->target;
+	worker->save_job.ended_cb = on_save_ended;
+	worker->save = save;
+	save->worker = worker;
+	save->state = FC_SAVE_WRITING;
+	int code = fc_save_job_start(&worker->save_job, &worker->stream, &save->result.error);
+	if (code == FC_OK)
+		return;
+	worker->save = NULL;
+	save->worker = NULL;
+	fail(core, save, code);
+}
+
+/* False: it waits for space, and those behind it with it. */
+static bool start_save(struct fc_core *core, struct fc_core_save *save, struct fc_worker *worker)
+{
+	struct fc_turn turn = {
+		.session = save->session,
+		.keys = save->keys,
+		.key_count = save->key_count,
+		.shared_blocks = save->shared_blocks,
+		.turn = save->turn,
+		.previous_reply_tokens = save->previous_reply_tokens,
+		.resume_points = save->resume_points,
+		.resume_point_count = save->resume_point_count,
+	};
+	for (uint32_t group = 0; group < core->opts.catalog.geometry->group_count; group++) {
+		turn.resident[group].first_block = save->target.slots[group].first_block;
+		turn.resident[group].count = save->target.slots[group].count;
+	}
+	int code = fc_catalog_reserve(core->catalog, &turn, &save->reservation, &save->result.error);
+	if (code == FC_EAGAIN) {
+		save->waits_for_space = true;
+		return false;
+	}
+	fc_list_remove(&save->queue_link);
+	if (code != FC_OK)
+		fail(core, save, code);
+	else if (save->reservation.grant_count == 0)
+		commit(core, save);
+	else
+		start_job(core, save, worker);
+	return true;
+}
+
+/* ---- spills ---- */
+
+static void on_spill_ended(struct fc_save_job *job)
+{
+	struct fc_worker *worker = fc_container_of(job, struct fc_worker, save_job);
+	struct fc_core *core = worker->core;
+	worker->is_spilling = core->is_spill_open = false;
+	cut_source(core, job);
+	fc_catalog_release(core->catalog, &core->spill_from);
+	if (job->code != FC_OK)
+		fc_catalog_abort(core->catalog, &core->spill);
+	else if (fc_catalog_commit(core->catalog, &core->spill) == FC_OK)
+		core->segments_spilled++;
+}
+
+static void on_spill_durable(struct fc_reservation *reservation)
+{
+	(void)reservation;
+}
+
+static void start_spill(struct fc_core *core, struct fc_worker *worker)
+{
+	/* Until the last one is durable, its reservation is in use. */
+	if (core->is_spill_open || core->spill.durable_pending > 0)
+		return;
+	core->spill.durable_cb = on_spill_durable;
+	core->spill.space_cb = on_spill_durable;
+	core->spill.space_attempts = 0;
+	if (fc_catalog_spill_next(core->catalog, &core->spill_from, &core->spill) != FC_OK)
+		return;
+	set_job(core, worker, &core->spill);
+	worker->save_job.original = &core->spill_from.placed[0];
+	worker->save_job.ended_cb = on_spill_ended;
+	worker->is_spilling = core->is_spill_open = true;
+	if (fc_save_job_start(&worker->save_job, &worker->stream, NULL) == FC_OK)
+		return;
+	worker->is_spilling = core->is_spill_open = false;
+	fc_catalog_release(core->catalog, &core->spill_from);
+	fc_catalog_abort(core->catalog, &core->spill);
+}
+
+void fc_core_dispatch_saves(struct fc_core *core)
+{
+	uint32_t first = core->opts.load_streams + 1;
+	for (uint32_t i = first; i < core->worker_count; i++) {
+		struct fc_worker *worker = &core->workers[i];
+		while (!worker->stream.is_busy && !fc_list_is_empty(&core->save_queue)) {
+			struct fc_core_save *save =
+				fc_container_of(core->save_queue.next, struct fc_core_save, queue_link);
+			if (save->waits_for_space || !start_save(core, save, worker))
+				break;
+		}
+		if (!worker->stream.is_busy)
+			start_spill(core, worker);
+	}
+}
+
+/* ---- submit, cancel, free ---- */
+
+static int check_save(const struct fc_core *core, const struct fc_save_opts *opts, const struct fc_paged_layer *layers,
+		      struct fc_error *error)
+{
+	if ((opts->keys == NULL && opts->key_count > 0) ||
+	    (opts->resume_points == NULL && opts->resume_point_count > 0))
+		return fc_error_set(error, FC_EINVAL, "save: an array is NULL, but its count is not 0");
+	if (opts->key_count > UINT32_MAX)
+		return fc_error_set(error, FC_EINVAL, "save: %llu keys; at most %u are allowed",
+				    (unsigned long long)opts->key_count, UINT32_MAX);
+	if (opts->shared_blocks > opts->key_count)
+		return fc_error_set(error, FC_EINVAL, "save: %llu shared blocks of %llu",
+				    (unsigned long long)opts->shared_blocks, (unsigned long long)opts->key_count);
+	return fc_core_check_slots(core, opts->slots, layers, "save", error);
+}
+
+static int copy_request(struct fc_core *core, struct fc_core_save *save, const struct fc_save_opts *opts)
+{
+	int code = fc_core_copy_array(core->alloc, (void **)&save->keys, &save->key_room, opts->keys, opts->key_count,
+				      sizeof(*save->keys));
+	if (code == FC_OK)
+		code = fc_core_copy_array(core->alloc, (void **)&save->resume_points, &save->resume_room,
+					  opts->resume_points, opts->resume_point_count, sizeof(*save->resume_points));
+	if (code == FC_OK)
+		code = fc_core_copy_slots(core, &save->target, &save->slot_memory, &save->slot_room, opts->slots);
+	return code;
+}
+
+int fc_core_save_submit(struct fc_core *core, const struct fc_save_opts *opts, const struct fc_paged_layer *layers,
+			void *owner, struct fc_core_save **result, struct fc_error *error)
+{
+	int code = check_save(core, opts, layers, error);
+	if (code != FC_OK)
+		return code;
+	if (fc_list_is_empty(&core->free_saves))
+		return fc_error_set(error, FC_ELIMIT, "save: %u saves are open, which is the limit (requests_max)",
+				    core->opts.requests_max);
+	struct fc_core_save *save = fc_container_of(core->free_saves.next, struct fc_core_save, link);
+	code = copy_request(core, save, opts);
+	if (code != FC_OK)
+		return fc_error_set(error, code, "save: %s", fc_code_text(code));
+	save->core = core;
+	save->session = opts->session;
+	save->key_count = opts->key_count;
+	save->resume_point_count = opts->resume_point_count;
+	save->shared_blocks = opts->shared_blocks;
+	save->turn = opts->turn;
+	save->previous_reply_tokens = opts->previous_reply_tokens;
+	save->target.layers = layers;
+	save->owner = owner;
+	save->worker = NULL;
+	save->state = FC_SAVE_QUEUED;
+	save->waits_for_space = save->is_cancelled = save->is_freed = save->is_reported = false;
+	save->result = (struct fc_save_result){0};
+	save->reservation.space_attempts = 0;
+	save->reservation.space_cb = on_space;
+	save->reservation.durable_cb = on_durable;
+	fc_list_remove(&save->link);
+	fc_list_push(&core->saves, &save->link);
+	fc_list_push(&core->save_queue, &save->queue_link);
+	core->save_count++;
+	save->sequence = core->saves_total++;
+	*result = save;
+	return FC_OK;
+}
+
+void fc_core_save_cancel(struct fc_core *core, struct fc_core_save *save)
+{
+	if (save->state == FC_SAVE_QUEUED) {
+		fail(core, save, FC_ECANCELED);
+	} else if (save->state == FC_SAVE_WRITING && !save->is_cancelled) {
+		save->is_cancelled = true;
+		fc_save_job_stop(&save->worker->save_job);
+	}
+}
+
+void fc_core_save_free(struct fc_core *core, struct fc_core_save *save)
+{
+	save->is_freed = true;
+	fc_core_save_cancel(core, save);
+	settle(core, save);
+}
+
+/* The caller is told; the reservation stays until the write returns, because it may still land. */
+void fc_core_save_is_stuck(struct fc_core *core, struct fc_worker *worker)
+{
+	struct fc_core_save *save = worker->save;
+	if (save->is_reported)
+		return;
+	core->io_errors++;
+	save->is_cancelled = true;
+	fc_save_job_stop(&worker->save_job);
+	report(core, save, FC_ETIMEOUT);
+}

@@ -1,0 +1,83 @@
+/* What the files of the core share. Nobody outside src/core includes this. */
+#ifndef FC_CORE_STATE_H
+#define FC_CORE_STATE_H
+
+#include "core/core.h"
+
+/* A stream and whom it serves. The job lives here and not in the request, because an I/O that never returns outlives
+ * that. */
+struct fc_worker {
+	struct fc_core *core;
+	struct fc_stream stream;
+	union {
+		struct fc_load_job load_job;
+		struct fc_save_job save_job;
+	};
+	struct fc_core_load *load; /* NULL: idle, or abandoned */
+	struct fc_core_save *save;
+	bool is_spilling;
+	uint64_t progress, progress_ns; /* last seen count of completions, and when it changed */
+};
+
+struct fc_core {
+	struct fc_core_opts opts;
+	const struct fc_alloc *alloc;
+	struct fc_catalog *catalog;
+	struct fc_sched sched;
+	uint8_t *windows;
+	uint64_t windows_bytes;
+	struct fc_worker *workers; /* load_streams, then one for copies from memory, then save_streams */
+	uint32_t worker_count;
+
+	struct fc_core_load *load_pool;
+	struct fc_core_save *save_pool;
+	struct fc_link free_loads, free_saves;
+	struct fc_link loads, saves; /* open ones */
+	struct fc_link copies;       /* loads that are taken and wait for the copy worker, by arrival */
+	struct fc_link save_queue;
+	uint64_t load_count, save_count;
+
+	struct fc_path spill_from;
+	struct fc_reservation spill;
+	bool is_spill_open;
+	bool is_open;
+	void (*opened_cb)(void *context, int code, const struct fc_error *error);
+
+	uint64_t loads_total, saves_total, durable_failures, segments_spilled, checksum_failures, io_errors;
+	uint64_t bytes_wanted, planned_runs, segments_touched;
+};
+
+static inline uint8_t *fc_core_memory_map(const struct fc_core *core)
+{
+	const struct fc_media *memory = core->opts.catalog.media[FC_MEMORY];
+	return memory == NULL ? NULL : memory->map;
+}
+static inline uint64_t fc_core_now_ns(const struct fc_core *core)
+{
+	return fc_clock_now_ns(&core->opts.clock);
+}
+static inline void fc_core_tell(struct fc_core *core, enum fc_event_kind kind, struct fc_core_load *load,
+				struct fc_core_save *save, uint32_t layer)
+{
+	core->opts.event_cb(core->opts.context, kind, load, save, layer);
+}
+
+/* requests.c: copying what the caller passed into a request's own memory */
+FC_MUST_USE int fc_core_copy_array(const struct fc_alloc *alloc, void **memory, uint64_t *room, const void *from,
+				   uint64_t count, size_t item_bytes);
+FC_MUST_USE int fc_core_copy_slots(const struct fc_core *core, struct fc_target *target, uint64_t **memory,
+				   uint64_t *room, const struct fc_slots *slots);
+FC_MUST_USE int fc_core_check_slots(const struct fc_core *core, const struct fc_slots *slots,
+				    const struct fc_paged_layer *layers, const char *what, struct fc_error *error);
+
+/* loads.c */
+void fc_core_dispatch_loads(struct fc_core *core);
+void fc_core_check_deadlines(struct fc_core *core, uint64_t now_ns);
+void fc_core_load_is_stuck(struct fc_core *core, struct fc_worker *worker);
+void fc_core_load_settle(struct fc_core *core, struct fc_core_load *load);
+
+/* saves.c */
+void fc_core_dispatch_saves(struct fc_core *core);
+void fc_core_save_is_stuck(struct fc_core *core, struct fc_worker *worker);
+
+#endif

@@ -1,0 +1,122 @@
+/* The arenas of a store: where they lie, how large they are, and that nothing is resized before it is known to be ours.
+ */
+#include "store/state.h"
+
+#include "media/memory.h"
+#include "media/ssd.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+struct wait_io {
+	struct fc_io io;
+	bool is_done;
+};
+
+static void on_done(struct fc_io *io)
+{
+	fc_container_of(io, struct wait_io, io)->is_done = true;
+}
+
+/* Through the medium that was just opened, before anything else uses it. */
+static int read_superblocks(struct fc_media *media, uint8_t *buffer, struct fc_error *error)
+{
+	struct wait_io wait = {
+		.io = {.op = FC_IO_READ, .bytes = FC_TABLE_OFFSET, .buffer = buffer, .done_cb = on_done},
+	};
+	fc_media_submit(media, &wait.io);
+	while (!wait.is_done)
+		if (fc_media_poll(media) == 0)
+			fc_media_wait(media, 1000000);
+	if (wait.io.result == (int64_t)wait.io.bytes)
+		return FC_OK;
+	return fc_error_set(error, FC_EIO, "reading the superblock: %s", fc_code_text((int)wait.io.result));
+}
+
+/* An arena of another size than asked for is resized, but only if it is one of ours, of this geometry. Anything else is
+ * left to the catalog to refuse. */
+static int check_before_resize(struct fc_media *media, const struct fc_geometry *geometry, struct fc_error *error)
+{
+	if (media->bytes < FC_TABLE_OFFSET)
+		return fc_error_set(error, FC_EFORMAT,
+				    "not a FlatCake arena: it has %llu bytes, the superblocks alone have %u",
+				    (unsigned long long)media->bytes, FC_TABLE_OFFSET);
+	uint8_t *buffer = aligned_alloc(4096, FC_TABLE_OFFSET);
+	if (buffer == NULL)
+		return fc_error_set(error, FC_ENOMEM, "superblock buffer");
+	struct fc_superblock superblock;
+	int code = read_superblocks(media, buffer, error);
+	if (code == FC_OK) {
+		code = fc_superblock_decode(&superblock, buffer, error);
+		if (code != FC_OK)
+			code = fc_superblock_decode(&superblock, buffer + FC_SUPERBLOCK_BYTES, error);
+	}
+	if (code == FC_OK)
+		code = fc_geometry_same(&superblock.geometry, geometry, error);
+	free(buffer);
+	return code;
+}
+
+static bool is_regular_file(const char *path)
+{
+	struct stat status;
+	return stat(path, &status) == 0 && S_ISREG(status.st_mode);
+}
+
+static int open_ssd(struct fc_store *store, struct fc_error *error)
+{
+	struct fc_ssd_opts opts = {
+		.path = store->ssd_path,
+		.bytes = store->opts.ssd_bytes,
+		.queue_depth = store->opts.queue_depth,
+		.transfer_bytes = store->opts.transfer_bytes,
+	};
+	int code = fc_ssd_open(&opts, &store->media[FC_SSD], error);
+	if (code != FC_OK)
+		return code;
+	struct fc_media *media = store->media[FC_SSD];
+	if (media->is_new || media->bytes == opts.bytes || !is_regular_file(opts.path))
+		return FC_OK;
+	code = check_before_resize(media, &store->geometry, error);
+	if (code == FC_OK)
+		code = fc_ssd_resize(media, opts.bytes, error);
+	return code == FC_OK ? code : fc_error_wrap(error, code, "%s", opts.path);
+}
+
+static int open_memory(struct fc_store *store, struct fc_error *error)
+{
+	struct fc_memory_opts opts = {.path = store->memory_path, .bytes = store->opts.memory_bytes};
+	int code = fc_memory_open(&opts, &store->media[FC_MEMORY], error);
+	if (code != FC_OK)
+		return code;
+	struct fc_media *media = store->media[FC_MEMORY];
+	if (media->is_new || media->bytes == opts.bytes || opts.path == NULL)
+		return FC_OK;
+	code = check_before_resize(media, &store->geometry, error);
+	if (code == FC_OK)
+		code = fc_memory_resize(media, opts.bytes, error);
+	return code == FC_OK ? code : fc_error_wrap(error, code, "%s", opts.path);
+}
+
+static int make_dir(const char *path, struct fc_error *error)
+{
+	if (mkdir(path, 0700) == 0 || errno == EEXIST)
+		return FC_OK;
+	return fc_error_set(error, FC_ESYSTEM, "%s: mkdir: %s", path, strerror(errno));
+}
+
+int fc_store_open_media(struct fc_store *store, struct fc_error *error)
+{
+	int code = FC_OK;
+	if (store->opts.ssd_bytes > 0 && store->opts.ssd_path == NULL)
+		code = make_dir(store->dir, error);
+	if (code == FC_OK && store->opts.ssd_bytes > 0)
+		code = open_ssd(store, error);
+	if (code == FC_OK && store->opts.memory_bytes > 0)
+		code = open_memory(store, error);
+	return code;
+}

@@ -1,0 +1,235 @@
+/* The store's thread: runs commands, steps the core, and sleeps when neither has anything to do. */
+#include "store/state.h"
+
+#include "base/check.h"
+#include "device/host.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+#define NS_PER_MS 1000000ull
+#define SAVE_STREAMS 2
+
+void fc_store_announce(struct fc_store *store)
+{
+	pthread_cond_broadcast(&store->changed);
+	if (!fc_list_is_empty(&store->pending))
+		eventfd_write(store->event_fd, 1);
+}
+
+void fc_store_run(struct fc_store *store, struct fc_command *command)
+{
+	command->is_done = false;
+	pthread_mutex_lock(&store->mutex);
+	fc_list_push(&store->commands, &command->link);
+	eventfd_write(store->wake_fd, 1);
+	while (!command->is_done)
+		pthread_cond_wait(&store->changed, &store->mutex);
+	pthread_mutex_unlock(&store->mutex);
+}
+
+void fc_store_answer(struct fc_store *store, struct fc_command *command)
+{
+	pthread_mutex_lock(&store->mutex);
+	command->is_done = true;
+	pthread_cond_broadcast(&store->changed);
+	pthread_mutex_unlock(&store->mutex);
+}
+
+/* ---- opening ---- */
+
+static void on_opened(void *context, int code, const struct fc_error *error)
+{
+	struct fc_store *store = context;
+	store->is_opened = true;
+	store->open_code = code;
+	if (code != FC_OK)
+		store->open_error = *error;
+}
+
+static int random_bits(void *bits, size_t bytes, struct fc_error *error)
+{
+	if (getrandom(bits, bytes, 0) == (ssize_t)bytes)
+		return FC_OK;
+	return fc_error_set(error, FC_ESYSTEM, "getrandom: %s", strerror(errno));
+}
+
+static uint64_t transfer_bytes(const struct fc_store *store)
+{
+	if (store->opts.transfer_bytes != 0)
+		return store->opts.transfer_bytes;
+	return store->media[FC_SSD] == NULL ? 1u << 20 : store->media[FC_SSD]->transfer_bytes_max;
+}
+
+static int open_core(struct fc_store *store)
+{
+	const struct fc_store_opts *opts = &store->opts;
+	struct fc_core_opts core_opts = {
+		.catalog =
+			{
+				.geometry = &store->geometry,
+				.alloc = &store->alloc,
+				.node = opts->node,
+				.media = {store->media[FC_MEMORY], store->media[FC_SSD]},
+				.chunk_bytes = opts->chunk_bytes,
+				.agent_context_tokens = opts->agent_context_tokens,
+				.long_reply_tokens = opts->long_reply_tokens,
+				.high_watermark = opts->high_watermark,
+				.low_watermark = opts->low_watermark,
+				.consolidate_ratio = opts->consolidate_ratio,
+				.reclaim_order = opts->reclaim_order,
+				.memory_reclaim = opts->memory_reclaim,
+			},
+		.device = store->device,
+		.clock = fc_clock_real(),
+		.load_streams = opts->streams,
+		.save_streams = SAVE_STREAMS,
+		.window_bytes = opts->window_bytes,
+		.gap_bytes = opts->gap_bytes,
+		.transfer_bytes = transfer_bytes(store),
+		.requests_max = opts->requests_max,
+		.io_timeout_ns = opts->io_timeout_ns,
+		.event_cb = fc_store_on_event,
+		.context = store,
+	};
+	struct fc_error *error = &store->open_error;
+	int code = random_bits(&core_opts.catalog.uuid, sizeof(core_opts.catalog.uuid), error);
+	if (code == FC_OK)
+		code = random_bits(&core_opts.catalog.hash_seed, sizeof(core_opts.catalog.hash_seed), error);
+	if (code == FC_OK)
+		code = fc_core_open(&store->core, &core_opts, on_opened, error);
+	return code;
+}
+
+/* Media and core are opened on the thread that uses them: a ring belongs to one thread. */
+static int open_all(struct fc_store *store)
+{
+	int code = fc_device_host(&store->device, &store->open_error);
+	if (code == FC_OK)
+		code = fc_store_open_media(store, &store->open_error);
+	if (code == FC_OK)
+		code = open_core(store);
+	if (code != FC_OK)
+		return code;
+	while (!store->is_opened)
+		if (fc_core_step(store->core) == 0 && store->media[FC_SSD] != NULL)
+			fc_media_wait(store->media[FC_SSD], NS_PER_MS);
+	return store->open_code;
+}
+
+/* ---- running ---- */
+
+static struct fc_command *next_command(struct fc_store *store)
+{
+	pthread_mutex_lock(&store->mutex);
+	struct fc_link *link = fc_list_pop(&store->commands);
+	pthread_mutex_unlock(&store->mutex);
+	return link == NULL ? NULL : fc_container_of(link, struct fc_command, link);
+}
+
+static unsigned run_commands(struct fc_store *store)
+{
+	unsigned count = 0;
+	for (struct fc_command *command; (command = next_command(store)) != NULL; count++)
+		command->run(store, command);
+	return count;
+}
+
+static int sleep_ms(const struct fc_store *store)
+{
+	uint64_t wake_ns = fc_core_wake_ns(store->core);
+	struct fc_clock clock = fc_clock_real();
+	uint64_t now_ns = fc_clock_now_ns(&clock);
+	if (wake_ns == UINT64_MAX)
+		return -1;
+	return wake_ns <= now_ns ? 0 : (int)fc_min_u64((wake_ns - now_ns) / NS_PER_MS + 1, 1000000);
+}
+
+static void sleep_until_something(struct fc_store *store)
+{
+	int ssd_fd = store->media[FC_SSD] == NULL ? -1 : fc_media_event_fd(store->media[FC_SSD]);
+	struct pollfd fds[] = {{.fd = store->wake_fd, .events = POLLIN}, {.fd = ssd_fd, .events = POLLIN}};
+	if (poll(fds, ssd_fd < 0 ? 1 : 2, sleep_ms(store)) <= 0)
+		return;
+	eventfd_t count;
+	if ((fds[0].revents & POLLIN) != 0)
+		(void)eventfd_read(store->wake_fd, &count);
+}
+
+struct sync_command {
+	struct fc_command command;
+	uint64_t sequence;
+	uint64_t failures; /* before */
+	int code;
+};
+
+static void check_syncs(struct fc_store *store)
+{
+	fc_list_for_each_safe(link, &store->syncs)
+	{
+		struct fc_command *command = fc_container_of(link, struct fc_command, link);
+		struct sync_command *sync = fc_container_of(command, struct sync_command, command);
+		if (fc_core_durable_sequence(store->core) < sync->sequence)
+			continue;
+		sync->code = fc_core_durable_failures(store->core) > sync->failures ? FC_EIO : FC_OK;
+		fc_list_remove(link);
+		fc_store_answer(store, command);
+	}
+}
+
+static void run_sync(struct fc_store *store, struct fc_command *command)
+{
+	struct sync_command *sync = fc_container_of(command, struct sync_command, command);
+	sync->sequence = fc_core_save_sequence(store->core);
+	sync->failures = fc_core_durable_failures(store->core);
+	fc_list_push(&store->syncs, &command->link);
+}
+
+int fc_store_sync(struct fc_store *store, struct fc_error *error)
+{
+	struct sync_command sync = {.command.run = run_sync};
+	fc_store_run(store, &sync.command);
+	return sync.code == FC_OK ? FC_OK : fc_error_set(error, sync.code, "sync: a save could not be made durable");
+}
+
+static bool may_stop(struct fc_store *store)
+{
+	pthread_mutex_lock(&store->mutex);
+	bool is_closing = store->is_closing;
+	pthread_mutex_unlock(&store->mutex);
+	if (is_closing)
+		fc_core_cancel_all(store->core);
+	return is_closing && fc_core_is_idle(store->core);
+}
+
+static void close_all(struct fc_store *store)
+{
+	fc_core_free(store->core);
+	for (int medium = 0; medium < FC_MEDIUM_COUNT; medium++)
+		fc_media_close(store->media[medium]);
+	fc_device_close(store->device);
+}
+
+void *fc_store_thread(void *context)
+{
+	struct fc_store *store = context;
+	int code = open_all(store);
+	pthread_mutex_lock(&store->mutex);
+	store->open_code = code;
+	store->is_ready = true;
+	pthread_cond_broadcast(&store->changed);
+	pthread_mutex_unlock(&store->mutex);
+	while (code == FC_OK && !may_stop(store)) {
+		unsigned count = run_commands(store);
+		count += fc_core_step(store->core);
+		check_syncs(store);
+		if (count == 0)
+			sleep_until_something(store);
+	}
+	close_all(store);
+	return NULL;
+}

@@ -1,0 +1,92 @@
+/* What the files of the store share. Nobody outside src/store includes this.
+ *
+ * One thread of the store's own runs the core. Callers reach it through a queue of commands: a command lies on the
+ * caller's stack, the store's thread runs it between two steps of the core, and the caller sleeps until then. No
+ * command waits for I/O. What happens later (layers, ends) is noted in the public request under `mutex` and announced
+ * through `event_fd`. */
+#ifndef FC_STORE_STATE_H
+#define FC_STORE_STATE_H
+
+#include "core/core.h"
+
+#include <pthread.h>
+
+struct fc_command {
+	struct fc_link link;
+	void (*run)(struct fc_store *store, struct fc_command *command);
+	bool is_done;
+};
+
+struct fc_store {
+	/* the store's thread alone */
+	struct fc_core *core;
+	struct fc_alloc alloc;
+	struct fc_media *media[FC_MEDIUM_COUNT];
+	struct fc_device *device;
+	bool is_opened;
+	int open_code;
+	struct fc_link syncs; /* sync commands that wait */
+
+	/* set at open */
+	struct fc_geometry geometry;
+	struct fc_store_opts opts;
+	char *dir, *ssd_path, *memory_path;
+	pthread_t thread;
+	int wake_fd;  /* commands wait */
+	int event_fd; /* events wait */
+	struct fc_error open_error;
+
+	pthread_mutex_t mutex; /* everything below */
+	pthread_cond_t changed;
+	struct fc_link commands;
+	struct fc_link pending; /* requests with events to be taken */
+	bool is_ready, is_closing;
+};
+
+/* Part of a public load or save: its place in the list of those that have events. */
+struct fc_request {
+	struct fc_store *store;
+	struct fc_link pending_link;
+	void *user;
+	bool is_load;
+};
+
+struct fc_load {
+	struct fc_request request;
+	struct fc_core_load *core_load;
+	uint32_t layers_in_place, layers_told;
+	uint64_t blocks;
+	bool has_ended, tell_ready, tell_loaded;
+	struct fc_load_result result;
+};
+
+struct fc_save {
+	struct fc_request request;
+	struct fc_core_save *core_save;
+	bool is_saved, is_final, tell_saved, tell_durable;
+	struct fc_save_result result;
+};
+
+struct fc_kv {
+	struct fc_store *store;
+	uint64_t layer_count; /* of all groups */
+	struct fc_paged_layer layers[];
+};
+
+/* loop.c */
+void *fc_store_thread(void *store);
+/* Runs a command on the store's thread and returns when it has run. */
+void fc_store_run(struct fc_store *store, struct fc_command *command);
+/* A command's last act: after it the caller's stack, and the command on it, are gone. */
+void fc_store_answer(struct fc_store *store, struct fc_command *command);
+/* Wakes every caller that waits, and marks `event_fd` readable. The mutex is held. */
+void fc_store_announce(struct fc_store *store);
+
+/* arenas.c: opens the media of a store. On failure what was opened stays in store->media. */
+FC_MUST_USE int fc_store_open_media(struct fc_store *store, struct fc_error *error);
+
+/* events.c: the core's callback, and the list of requests with events */
+void fc_store_on_event(void *store, enum fc_event_kind kind, struct fc_core_load *load, struct fc_core_save *save,
+		       uint32_t layer);
+
+#endif

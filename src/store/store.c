@@ -1,0 +1,181 @@
+/* Open and close a store, and the questions one asks it. */
+#include "store/state.h"
+
+#include "base/check.h"
+#include "host/alloc.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+/* ---- open and close ---- */
+
+static char *copy_text(const char *text)
+{
+	return text == NULL ? NULL : strdup(text);
+}
+
+static int set_paths(struct fc_store *store, const char *address, struct fc_error *error)
+{
+	static const char prefix[] = "dir:";
+	if (address == NULL || strncmp(address, prefix, strlen(prefix)) != 0 || address[strlen(prefix)] == 0)
+		return fc_error_set(error, FC_EINVAL, "address \"%s\"; \"dir:PATH\" is allowed",
+				    address == NULL ? "" : address);
+	store->dir = strdup(address + strlen(prefix));
+	store->memory_path = copy_text(store->opts.memory_path);
+	store->ssd_path = copy_text(store->opts.ssd_path);
+	if (store->opts.ssd_path == NULL && store->dir != NULL &&
+	    asprintf(&store->ssd_path, "%s/ssd.arena", store->dir) < 0)
+		store->ssd_path = NULL;
+	bool has_all = store->dir != NULL && store->ssd_path != NULL &&
+		       (store->opts.memory_path == NULL || store->memory_path != NULL);
+	return has_all ? FC_OK : fc_error_set(error, FC_ENOMEM, "open: %s", fc_code_text(FC_ENOMEM));
+}
+
+static int check_opts(const struct fc_store_opts *opts, struct fc_error *error)
+{
+	if (opts->size != sizeof(*opts))
+		return fc_error_set(error, FC_EINVAL, "options of %zu bytes; call fc_store_opts_init() first (%zu)",
+				    opts->size, sizeof(*opts));
+	if (opts->geometry == NULL)
+		return fc_error_set(error, FC_EINVAL, "options without a geometry");
+	if (opts->node >= 1u << FC_GVA_NODE_BITS)
+		return fc_error_set(error, FC_EINVAL, "node %u; 0 to %u are allowed", opts->node,
+				    (1u << FC_GVA_NODE_BITS) - 1);
+	return fc_geometry_check(opts->geometry, error);
+}
+
+static int make_store(struct fc_store **result, const char *address, const struct fc_store_opts *opts,
+		      struct fc_error *error)
+{
+	struct fc_store *store = calloc(1, sizeof(*store));
+	if (store == NULL)
+		return fc_error_set(error, FC_ENOMEM, "open: %s", fc_code_text(FC_ENOMEM));
+	*result = store;
+	store->alloc = fc_alloc_system();
+	store->geometry = *opts->geometry;
+	store->opts = *opts;
+	store->opts.geometry = &store->geometry;
+	fc_list_init(&store->commands);
+	fc_list_init(&store->pending);
+	fc_list_init(&store->syncs);
+	pthread_mutex_init(&store->mutex, NULL);
+	pthread_cond_init(&store->changed, NULL);
+	store->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	store->event_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (store->wake_fd < 0 || store->event_fd < 0)
+		return fc_error_set(error, FC_ESYSTEM, "eventfd: %s", strerror(errno));
+	return set_paths(store, address, error);
+}
+
+static void free_store(struct fc_store *store)
+{
+	if (store->wake_fd >= 0)
+		close(store->wake_fd);
+	if (store->event_fd >= 0)
+		close(store->event_fd);
+	pthread_cond_destroy(&store->changed);
+	pthread_mutex_destroy(&store->mutex);
+	free(store->dir);
+	free(store->ssd_path);
+	free(store->memory_path);
+	free(store);
+}
+
+static int start_thread(struct fc_store *store, struct fc_error *error)
+{
+	int failed = pthread_create(&store->thread, NULL, fc_store_thread, store);
+	if (failed != 0)
+		return fc_error_set(error, FC_ESYSTEM, "pthread_create: %s", strerror(failed));
+	pthread_mutex_lock(&store->mutex);
+	while (!store->is_ready)
+		pthread_cond_wait(&store->changed, &store->mutex);
+	int code = store->open_code;
+	pthread_mutex_unlock(&store->mutex);
+	if (code == FC_OK)
+		return FC_OK;
+	pthread_join(store->thread, NULL);
+	return fc_error_set(error, code, "%s", store->open_error.text);
+}
+
+int fc_store_open(struct fc_store **result, const char *address, const struct fc_store_opts *opts,
+		  struct fc_error *error)
+{
+	struct fc_store *store = NULL;
+	int code = check_opts(opts, error);
+	if (code == FC_OK)
+		code = make_store(&store, address, opts, error);
+	if (code == FC_OK)
+		code = start_thread(store, error);
+	if (code == FC_OK)
+		*result = store;
+	else if (store != NULL)
+		free_store(store);
+	return code;
+}
+
+void fc_store_close(struct fc_store *store)
+{
+	if (store == NULL)
+		return;
+	pthread_mutex_lock(&store->mutex);
+	store->is_closing = true;
+	eventfd_write(store->wake_fd, 1);
+	pthread_mutex_unlock(&store->mutex);
+	pthread_join(store->thread, NULL);
+	free_store(store);
+}
+
+/* ---- questions ---- */
+
+struct match_command {
+	struct fc_command command;
+	const struct fc_key *keys;
+	uint64_t key_count;
+	struct fc_match *match;
+	int code;
+};
+
+static void run_match(struct fc_store *store, struct fc_command *command)
+{
+	struct match_command *match = fc_container_of(command, struct match_command, command);
+	struct fc_path path = {0};
+	match->code = fc_catalog_match(fc_core_catalog(store->core), match->keys, match->key_count, 0, false, &path);
+	*match->match = (struct fc_match){
+		.blocks = path.blocks,
+		.tokens = path.blocks * store->geometry.block_tokens,
+		.stored_blocks = path.stored_blocks,
+		.bytes = {path.bytes[FC_MEMORY], path.bytes[FC_SSD]},
+		.segments = path.placed_count,
+	};
+	fc_path_deinit(&path, &store->alloc);
+	fc_store_answer(store, command);
+}
+
+int fc_match(struct fc_store *store, const struct fc_key *keys, uint64_t key_count, struct fc_match *match)
+{
+	struct match_command command = {.command.run = run_match, .keys = keys, .key_count = key_count, .match = match};
+	fc_store_run(store, &command.command);
+	return command.code;
+}
+
+struct stats_command {
+	struct fc_command command;
+	struct fc_stats *stats;
+};
+
+static void run_stats(struct fc_store *store, struct fc_command *command)
+{
+	fc_core_stats(store->core, fc_container_of(command, struct stats_command, command)->stats);
+	fc_store_answer(store, command);
+}
+
+int fc_store_stats(struct fc_store *store, struct fc_stats *stats)
+{
+	struct stats_command command = {.command.run = run_stats, .stats = stats};
+	fc_store_run(store, &command.command);
+	return FC_OK;
+}
