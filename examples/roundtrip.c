@@ -26,14 +26,16 @@ static void save_turn(struct fc_store *store, struct fc_kv *kv, const struct fc_
 	struct fc_error error = {0};
 	struct fc_save *save;
 	struct fc_save_result result;
-	struct fc_save_opts opts = {.session = fc_session_id_from_text("example"), .keys = keys, .key_count = block_count};
+	struct fc_save_opts opts = {
+		.session = fc_session_id_from_text("example"), .keys = keys, .key_count = block_count};
 	opts.kv = kv;
 	opts.turn = turn;
 	opts.slots[0] = (struct fc_slots){.count = block_count, .slots = slots};
 	must(fc_save_submit(store, &opts, &save, &error), &error);
 	must(fc_save_wait(save, true, &result), &result.error); /* until it is on the disk */
 	fc_save_free(save);
-	printf("turn %llu: %llu new blocks, durable\n", (unsigned long long)turn, (unsigned long long)result.blocks_new);
+	printf("turn %llu: %llu new blocks%s\n", (unsigned long long)turn, (unsigned long long)result.blocks_new,
+	       result.is_durable ? ", durable" : "");
 }
 
 int main(int argc, char **argv)
@@ -43,7 +45,8 @@ int main(int argc, char **argv)
 	snprintf(address, sizeof(address), "dir:%s", argc > 1 ? argv[1] : "flatcake-example");
 
 	/* What a block is: 16 tokens, four layers of 3000 bytes. */
-	struct fc_geometry geometry = {.name = "example", .block_tokens = BLOCK_TOKENS, .layer_count = LAYERS, .group_count = 1};
+	struct fc_geometry geometry = {
+		.name = "example", .block_tokens = BLOCK_TOKENS, .layer_count = LAYERS, .group_count = 1};
 	geometry.groups[0].tokens_per_block = BLOCK_TOKENS;
 	for (int layer = 0; layer < LAYERS; layer++)
 		geometry.groups[0].slice_bytes[layer] = SLICE_BYTES;
@@ -53,7 +56,7 @@ int main(int argc, char **argv)
 	fc_store_opts_init(&opts);
 	opts.geometry = &geometry;
 	opts.ssd_bytes = 64 << 20;
-	opts.memory_bytes = 16 << 20;
+	opts.memory_bytes = 0; /* all of it on SSD, so that the second run finds it again */
 	must(fc_store_open(&store, address, &opts, &error), &error);
 
 	/* Where the engine's KV lies. */
@@ -72,7 +75,8 @@ int main(int argc, char **argv)
 		tokens[i] = (uint32_t)i;
 	for (int i = 0; i < BLOCKS; i++)
 		slots[i] = (uint64_t)i;
-	must(fc_namespace_init(&name_space, &(struct fc_namespace_opts){.model = "example", .rank_count = 1}, &error), &error);
+	must(fc_namespace_init(&name_space, &(struct fc_namespace_opts){.model = "example", .rank_count = 1}, &error),
+	     &error);
 	must(fc_key_chain(&name_space, NULL, tokens, BLOCK_TOKENS, BLOCKS, keys), &error);
 
 	memset(kv_memory, 0x5a, sizeof(kv_memory)); /* "prefill" */

@@ -310,8 +310,8 @@ struct fc_load_result {
 	uint64_t bytes[FC_MEDIUM_COUNT]; /* wanted and delivered, by medium */
 	uint64_t bytes_read;             /* from SSD, with gaps, checksums and alignment */
 	uint64_t segments, planned_runs, read_commands;
-	uint64_t queue_ns; /* from submission to the first read or copy */
-	uint64_t read_ns;  /* from then to the last byte in place */
+	uint64_t queue_ns;     /* from submission to the first read or copy */
+	uint64_t read_ns;      /* from then to the last byte in place */
 	struct fc_error error; /* why, when code is not 0 */
 };
 
@@ -360,7 +360,8 @@ struct fc_save_result {
 	uint64_t bytes_written[FC_MEDIUM_COUNT]; /* with absorbed segments, headers and padding */
 	uint64_t bytes_new;                      /* slices that were not stored before */
 	uint64_t segments_absorbed;
-	bool is_durable;
+	int durable_code;      /* 0, or why it was visible and could not be made durable */
+	bool is_durable;       /* what this save wrote outlives the process: none of it lies in memory that does not */
 	struct fc_error error; /* why, when code is not 0 */
 };
 

@@ -38,7 +38,10 @@ static void fail(struct fc_core *core, struct fc_core_save *save, int code)
 static void is_durable(struct fc_core *core, struct fc_core_save *save, int code)
 {
 	save->state = FC_SAVE_DURABLE;
-	save->result.is_durable = code == FC_OK;
+	bool is_volatile =
+		save->result.bytes_written[FC_MEMORY] > 0 && !core->opts.catalog.media[FC_MEMORY]->is_durable;
+	save->result.durable_code = code;
+	save->result.is_durable = code == FC_OK && !is_volatile;
 	core->durable_failures += code != FC_OK;
 	fc_core_tell(core, FC_EVENT_DURABLE, NULL, save, 0);
 	settle(core, save);

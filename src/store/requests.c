@@ -234,8 +234,8 @@ int fc_save_wait(struct fc_save *save, bool until_durable, struct fc_save_result
 	if (result != NULL)
 		*result = save->result;
 	int code = save->result.code;
-	if (code == FC_OK && until_durable && !save->result.is_durable)
-		code = FC_EIO;
+	if (code == FC_OK && until_durable)
+		code = save->result.durable_code;
 	pthread_mutex_unlock(&store->mutex);
 	return code;
 }

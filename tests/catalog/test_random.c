@@ -21,7 +21,7 @@
 #define TIPS_MAX 3u
 #define LOADS_MAX 4u
 #define PUTS_MAX 3u
-#define STEPS 250
+#define STEPS 1500
 
 /* A path that a session has saved and must still have. */
 struct tip {
@@ -38,6 +38,7 @@ struct model_session {
 	struct tip tips[TIPS_MAX];
 	uint32_t tip_count;
 	bool is_busy; /* a put of it is open */
+	bool is_twin; /* others own its blocks, so it has none that it must still have */
 };
 
 struct open_load {
@@ -106,6 +107,19 @@ static void branch_session(struct run *run, struct model_session *session)
 	extend_session(run, session);
 }
 
+/* Another conversation that says the same as some other has said so far. */
+static void begin_twin(struct run *run, struct model_session *session)
+{
+	const struct model_session *other = &run->sessions[below(run, SESSIONS)];
+	bool is_busy = session->is_busy;
+	struct model_session twin = *other;
+	twin.id = ++run->next_seed;
+	twin.is_busy = is_busy;
+	twin.is_twin = true;
+	twin.turn = twin.tip_count = 0;
+	*session = twin;
+}
+
 static void on_loss(void *context, struct fc_session_id id)
 {
 	struct run *run = context;
@@ -159,7 +173,9 @@ static void begin_put(struct run *run)
 	if (open == NULL || session->is_busy)
 		return;
 	uint64_t choice = below(run, 10);
-	if (choice == 0)
+	if (choice == 0 && below(run, 2) == 0)
+		begin_twin(run, session);
+	else if (choice == 0)
 		begin_session(run, session);
 	else if (choice <= 2)
 		branch_session(run, session);
@@ -199,7 +215,7 @@ static void end_put(struct run *run, struct open_put *open)
 	uint64_t blocks_new = open->put.reservation.blocks_new;
 	bool is_same = open->put.turn.session.low == session->id;
 	/* Remembered before the commit: its own reclaim may take the session away again. */
-	if (is_same && blocks_new > 0)
+	if (is_same && blocks_new > 0 && !session->is_twin)
 		remember_tip(session, open->keys, open->put.turn.key_count, false);
 	if (put_commit(&open->put) != FC_OK) {
 		if (is_same)
@@ -308,26 +324,26 @@ static void crash(struct run *run)
 
 static void step(struct run *run)
 {
-	uint64_t choice = below(&*run, 100);
-	if (choice < 30)
+	uint64_t choice = below(run, 1000);
+	if (choice < 300)
 		begin_put(run);
-	else if (choice < 60)
+	else if (choice < 700)
 		end_random_put(run);
-	else if (choice < 75)
+	else if (choice < 800)
 		begin_load(run);
-	else if (choice < 82)
+	else if (choice < 860)
 		release_load(run, &run->loads[below(run, LOADS_MAX)]);
-	else if (choice < 90)
+	else if (choice < 930)
 		world_poll(&run->world);
-	else if (choice < 93)
+	else if (choice < 950)
 		world_drain(&run->world);
-	else if (choice < 94)
+	else if (choice < 955)
 		evict(run);
-	else if (choice < 95)
+	else if (choice < 957)
 		damage(run);
-	else if (choice < 97)
+	else if (choice < 980)
 		(void)spill_one(&run->world);
-	else if (choice < 98)
+	else if (choice < 984)
 		crash(run);
 }
 
@@ -353,6 +369,11 @@ static void choose_world(struct run *run)
 
 static void finish(struct run *run)
 {
+	if (getenv("FC_TALK")) {
+		struct fc_stats st = world_stats(&run->world);
+		printf("saved %lu refused %lu crashes %lu reclaimed %lu/%lu absorbed %lu/%lu cut %lu dropped %lu sessions %lu\n", run->saved, run->refused, run->crashes,
+		st.media[0].sessions_reclaimed, st.media[1].sessions_reclaimed, st.media[0].segments_absorbed, st.media[1].segments_absorbed, st.sessions_cut, st.dropped_segments, world_sessions(&run->world));
+	}
 	for (uint32_t i = 0; i < LOADS_MAX; i++) {
 		release_load(run, &run->loads[i]);
 		fc_path_deinit(&run->loads[i].path, &run->world.alloc);
