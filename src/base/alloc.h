@@ -1,5 +1,5 @@
 /* Memory for the pure folders, which call no malloc of their own: whoever opens the core hands it one of these.
- * Production uses fc_alloc_system() (src/clock/…, huge pages for large pieces); tests hand in one that fails at the k-th call. */
+ * Production uses fc_alloc_system() (src/host/alloc.h, huge pages for large pieces); tests hand in one that fails at the k-th call. */
 #ifndef FC_BASE_ALLOC_H
 #define FC_BASE_ALLOC_H
 

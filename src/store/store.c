@@ -5,6 +5,7 @@
 #include "host/alloc.h"
 
 #include <errno.h>
+#include <sodium.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -105,6 +106,8 @@ int fc_store_open(struct fc_store **result, const char *address, const struct fc
 		  struct fc_error *error)
 {
 	struct fc_store *store = NULL;
+	if (sodium_init() < 0) /* chooses the fast hash for this processor */
+		return fc_error_set(error, FC_ESYSTEM, "sodium_init failed");
 	int code = check_opts(opts, error);
 	if (code == FC_OK)
 		code = make_store(&store, address, opts, error);
