@@ -7,6 +7,14 @@
 			return fc_error_set(error, FC_ECORRUPT, __VA_ARGS__);                                          \
 	} while (0)
 
+static bool is_held_by(const struct fc_session *session, const struct fc_session *holder)
+{
+	bool is_held = session == holder;
+	for (uint32_t i = 0; i < session->dep_count; i++)
+		is_held |= session->deps[i] == holder;
+	return is_held;
+}
+
 static int check_segment(struct fc_catalog *catalog, const struct fc_segment *segment, struct fc_error *error)
 {
 	const struct fc_arena *arena = &catalog->arenas[segment->medium];
@@ -33,11 +41,31 @@ static int check_segment(struct fc_catalog *catalog, const struct fc_segment *se
 	struct fc_location parent = fc_index_find(&catalog->index, segment->parent);
 	REQUIRE(!fc_location_is_none(parent), "segment %u begins at block %llu, and the block before it is gone",
 		segment->number, (unsigned long long)segment->start_block);
-	const struct fc_session *holder = catalog->segments[parent.segment]->session;
-	bool is_known = holder == segment->session;
-	for (uint32_t i = 0; i < segment->session->dep_count; i++)
-		is_known |= segment->session->deps[i] == holder;
-	REQUIRE(is_known, "segment %u stands on a session that its own does not hold", segment->number);
+	REQUIRE(is_held_by(segment->session, catalog->segments[parent.segment]->session),
+		"segment %u stands on a session that its own does not hold", segment->number);
+	return FC_OK;
+}
+
+/* What a segment names has a head: the block before it on the path is named, by a session that its own holds. */
+static int check_heads(struct fc_catalog *catalog, const struct fc_segment *segment, struct fc_error *error)
+{
+	for (uint32_t i = 0; i < segment->shape.range_count; i++) {
+		const struct fc_range *range = &segment->shape.ranges[i];
+		if (catalog->geometry.groups[range->group].rule != FC_RULE_ALL)
+			continue;
+		for (uint64_t entry = range->entry_first + 1; entry < range->entry_first + range->count; entry++) {
+			struct fc_location here = fc_index_find(&catalog->index, segment->keys[entry]);
+			struct fc_location before = fc_index_find(&catalog->index, segment->keys[entry - 1]);
+			if (here.segment != segment->number)
+				continue;
+			REQUIRE(!fc_location_is_none(before),
+				"segment %u: entry %llu is named, and the one before is gone", segment->number,
+				(unsigned long long)entry);
+			REQUIRE(is_held_by(segment->session, catalog->segments[before.segment]->session),
+				"segment %u: entry %llu stands on a session that its own does not hold",
+				segment->number, (unsigned long long)entry);
+		}
+	}
 	return FC_OK;
 }
 
@@ -126,6 +154,8 @@ int fc_catalog_check(struct fc_catalog *catalog, struct fc_error *error)
 		if (segment == NULL)
 			continue;
 		int code = check_segment(catalog, segment, error);
+		if (code == FC_OK && fc_segment_is_linked(segment))
+			code = check_heads(catalog, segment, error);
 		if (code != FC_OK)
 			return code;
 		add_segment(catalog, segment, &sums[segment->medium]);

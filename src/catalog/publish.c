@@ -131,22 +131,6 @@ static int depend_on_path(struct fc_catalog *catalog, struct fc_session *session
 	return code;
 }
 
-/* Blocks that sessions stand on have moved from `from` to a prompt's session: all of them stand on that now. */
-static int depend_after_move(struct fc_catalog *catalog, struct fc_session *from, struct fc_session *to)
-{
-	int code = fc_session_depend(catalog, from, to);
-	fc_list_for_each(link, &catalog->sessions)
-	{
-		struct fc_session *other = fc_container_of(link, struct fc_session, all_link);
-		bool stands_on_from = false;
-		for (uint32_t i = 0; i < other->dep_count; i++)
-			stands_on_from |= other->deps[i] == from;
-		if (stands_on_from && code == FC_OK)
-			code = fc_session_depend(catalog, other, to);
-	}
-	return code;
-}
-
 /* Before a prompt takes names over: everybody who stands on the present holders must hold the prompt too. */
 static int prepare_move(struct fc_catalog *catalog, struct fc_segment *segment)
 {
@@ -158,11 +142,40 @@ static int prepare_move(struct fc_catalog *catalog, struct fc_segment *segment)
 		if (fc_location_is_none(location) || location.segment == previous)
 			continue;
 		previous = location.segment;
-		int code = depend_after_move(catalog, catalog->segments[previous]->session, segment->session);
+		int code =
+			fc_session_depend_after_move(catalog, catalog->segments[previous]->session, segment->session);
 		if (code != FC_OK)
 			return code;
 	}
 	return FC_OK;
+}
+
+/* Whoever keeps the name of this entry although the segment has it too; NULL if the segment will name it. */
+static struct fc_session *keeper_of(struct fc_catalog *catalog, const struct fc_segment *segment, uint64_t entry)
+{
+	struct fc_location location = fc_index_find(&catalog->index, segment->keys[entry]);
+	if (fc_location_is_none(location) || location.segment == segment->number)
+		return NULL;
+	const struct fc_segment *holder = catalog->segments[location.segment];
+	return wins_over(segment, holder) ? NULL : holder->session;
+}
+
+/* Blocks that others have stored meanwhile stay theirs, and what the segment adds behind them then stands on theirs. A
+ * segment that names nothing stands on nobody. */
+int fc_publish_depend_on_keepers(struct fc_catalog *catalog, struct fc_segment *segment)
+{
+	uint64_t entry_count = segment->shape.entry_count, first = 0;
+	int code = FC_OK;
+	while (first < entry_count && keeper_of(catalog, segment, first) != NULL)
+		first++;
+	if (first == entry_count)
+		return FC_OK;
+	for (uint64_t entry = 0; entry < entry_count && code == FC_OK; entry++) {
+		struct fc_session *keeper = keeper_of(catalog, segment, entry);
+		if (keeper != NULL)
+			code = fc_session_depend(catalog, segment->session, keeper);
+	}
+	return code;
 }
 
 static void unpublish(struct fc_catalog *catalog, struct fc_segment *segment)
@@ -219,6 +232,8 @@ static int publish_grant(struct fc_catalog *catalog, struct fc_segment *segment,
 		code = depend_on_path(catalog, segment->session, reservation->keys, segment->start_block);
 	if (code == FC_OK)
 		code = prepare_move(catalog, segment);
+	if (code == FC_OK)
+		code = fc_publish_depend_on_keepers(catalog, segment);
 	if (code == FC_OK)
 		code = publish_names(catalog, segment, reservation);
 	if (code == FC_OK)

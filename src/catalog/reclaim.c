@@ -42,6 +42,60 @@ static bool is_orphan(const struct fc_catalog *catalog, const struct fc_segment 
 	return segment->start_block > 0 && fc_location_is_none(fc_index_find(&catalog->index, segment->parent));
 }
 
+static bool has_unnamed_blocks(const struct fc_catalog *catalog, const struct fc_segment *segment)
+{
+	if (segment->named_count == segment->shape.entry_count || segment->is_cut || is_orphan(catalog, segment))
+		return false;
+	uint64_t entry = 0;
+	while (entry < segment->shape.entry_count &&
+	       !fc_location_is_none(fc_index_find(&catalog->index, segment->keys[entry])))
+		entry++;
+	return entry < segment->shape.entry_count;
+}
+
+/* The segment names what it has and nobody names any more. Where memory for that is missing, it goes: blocks behind a
+ * gap are worth nothing. */
+static bool take_over(struct fc_catalog *catalog, struct fc_segment *segment, struct fc_session *lost)
+{
+	if (!has_unnamed_blocks(catalog, segment))
+		return false;
+	int code = fc_session_depend_after_move(catalog, lost, segment->session);
+	if (code == FC_OK)
+		code = fc_publish_depend_on_keepers(catalog, segment);
+	for (uint64_t entry = 0; entry < segment->shape.entry_count && code == FC_OK; entry++)
+		code = fc_segment_name(catalog, segment, entry, false);
+	segment->is_backup = false;
+	if (code != FC_OK)
+		fc_segment_retire(catalog, segment);
+	return true;
+}
+
+static bool take_over_by(struct fc_catalog *catalog, struct fc_session *session, struct fc_session *lost)
+{
+	bool any = false;
+	session->reserved_count++; /* keeps it while we walk */
+	fc_list_for_each_safe(link, &session->segments)
+	{
+		any |= take_over(catalog, fc_container_of(link, struct fc_segment, session_link), lost);
+	}
+	session->reserved_count--;
+	fc_session_settle(catalog, session);
+	return any;
+}
+
+/* A spare copy can be the head of the next one, so until nothing changes. */
+static void take_over_all(struct fc_catalog *catalog, struct fc_session *lost)
+{
+	bool any;
+	do {
+		any = false;
+		fc_list_for_each_safe(link, &catalog->sessions)
+		{
+			any |= take_over_by(catalog, fc_container_of(link, struct fc_session, all_link), lost);
+		}
+	} while (any);
+}
+
 static bool drop_orphans_of(struct fc_catalog *catalog, struct fc_session *session)
 {
 	bool any = false;
@@ -63,7 +117,8 @@ static bool drop_orphans_of(struct fc_catalog *catalog, struct fc_session *sessi
 
 void fc_reclaim_orphans(struct fc_catalog *catalog, struct fc_session *session)
 {
-	bool any = drop_orphans_of(catalog, session);
+	bool any;
+	take_over_all(catalog, session);
 	do {
 		any = false;
 		fc_list_for_each_safe(link, &catalog->sessions)
@@ -287,7 +342,7 @@ void fc_catalog_cut(struct fc_catalog *catalog, struct fc_segment *segment, uint
 				fc_segment_unname(catalog, segment, range->entry_first + j);
 	}
 	catalog->sessions_cut++;
-	name_backups(catalog, session);
+	segment->is_cut = true;
 	if (segment->named_count == 0)
 		fc_segment_retire(catalog, segment);
 	tell_loss(catalog, session);

@@ -153,6 +153,21 @@ int fc_session_depend(struct fc_catalog *catalog, struct fc_session *session, st
 	return FC_OK;
 }
 
+int fc_session_depend_after_move(struct fc_catalog *catalog, struct fc_session *from, struct fc_session *to)
+{
+	int code = fc_session_depend(catalog, from, to);
+	fc_list_for_each(link, &catalog->sessions)
+	{
+		struct fc_session *other = fc_container_of(link, struct fc_session, all_link);
+		bool stands_on_from = false;
+		for (uint32_t i = 0; i < other->dep_count; i++)
+			stands_on_from |= other->deps[i] == from;
+		if (stands_on_from && code == FC_OK)
+			code = fc_session_depend(catalog, other, to);
+	}
+	return code;
+}
+
 void fc_session_table_deinit(struct fc_catalog *catalog)
 {
 	struct fc_link *link;

@@ -27,6 +27,7 @@ struct fc_segment {
 	bool is_committing;          /* waits for, or is in, a commit batch */
 	bool is_on_table;            /* its entry may be on the medium */
 	bool is_backup;              /* unnamed, kept because what names its blocks would not survive a restart */
+	bool is_cut;                 /* damaged: what it does not name any more is not to be read */
 	uint64_t seq, turn;
 	uint64_t start_block, end_block; /* path blocks it adds; equal for a segment of resume points only */
 	struct fc_key parent;
@@ -152,6 +153,9 @@ void fc_session_settle(struct fc_catalog *catalog, struct fc_session *session);
 /* Counts as used now, and so does everything it stands on. */
 void fc_session_touch(struct fc_catalog *catalog, struct fc_session *session);
 FC_MUST_USE int fc_session_depend(struct fc_catalog *catalog, struct fc_session *session, struct fc_session *on);
+/* Blocks have moved from one session to another: it, and all that stand on it, stand on the other from now on. */
+FC_MUST_USE int fc_session_depend_after_move(struct fc_catalog *catalog, struct fc_session *from,
+					     struct fc_session *to);
 void fc_session_table_deinit(struct fc_catalog *catalog);
 
 /* match.c: leading path blocks that are stored in every FC_RULE_ALL group. Leaves the location of every path block's
@@ -176,6 +180,9 @@ FC_MUST_USE int fc_segment_measure(struct fc_catalog *catalog, struct fc_segment
 FC_MUST_USE int fc_segment_take_room(struct fc_catalog *catalog, struct fc_segment *segment,
 				     struct fc_reservation *reservation);
 
+/* publish.c: the segment's session holds those who keep the name of blocks that the segment has too */
+FC_MUST_USE int fc_publish_depend_on_keepers(struct fc_catalog *catalog, struct fc_segment *segment);
+
 /* placement.c: the rule of design FC-GVA, from the signals alone */
 enum fc_medium fc_placement_choose(const struct fc_catalog_opts *opts, uint64_t turn, uint64_t context_tokens,
 				   uint64_t previous_reply_tokens);
@@ -188,7 +195,7 @@ void fc_reclaim_for(struct fc_catalog *catalog, struct fc_arena *arena, uint64_t
 void fc_reclaim_to_watermark(struct fc_catalog *catalog, struct fc_arena *arena);
 /* Frees the session and all that stand on it; none of them is leased. */
 void fc_reclaim_session(struct fc_catalog *catalog, struct fc_session *session);
-/* Retires every segment of the sessions that could stand on `session` whose head is gone. */
+/* `session` has lost blocks. Segments that have them too name them now; those whose head is gone are retired. */
 void fc_reclaim_orphans(struct fc_catalog *catalog, struct fc_session *session);
 
 /* commit.c */
