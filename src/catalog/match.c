@@ -177,6 +177,18 @@ static int add_block(struct fc_catalog *catalog, struct fc_path *path, uint32_t 
 	return code;
 }
 
+/* Blocks whose locations are in the scratch. */
+static int add_located(struct fc_catalog *catalog, struct fc_path *path, uint32_t group, uint64_t block_first,
+		       uint64_t count)
+{
+	for (uint64_t i = 0; i < count; i++) {
+		int code = add_block(catalog, path, group, block_first + i, catalog->locations[i]);
+		if (code != FC_OK)
+			return code;
+	}
+	return FC_OK;
+}
+
 int fc_match_add_spans(struct fc_catalog *catalog, struct fc_path *path, const struct fc_key *keys, uint32_t group,
 		       uint64_t block_first, uint64_t count)
 {
@@ -184,12 +196,7 @@ int fc_match_add_spans(struct fc_catalog *catalog, struct fc_path *path, const s
 	if (count == 0)
 		return FC_OK;
 	fc_check(fc_index_find_batch(&catalog->index, &query, catalog->locations) == count);
-	for (uint64_t i = 0; i < count; i++) {
-		int code = add_block(catalog, path, group, block_first + i, catalog->locations[i]);
-		if (code != FC_OK)
-			return code;
-	}
-	return FC_OK;
+	return add_located(catalog, path, group, block_first, count);
 }
 
 int fc_catalog_match(struct fc_catalog *catalog, const struct fc_key *keys, uint64_t key_count, uint64_t blocks_max,
@@ -202,7 +209,8 @@ int fc_catalog_match(struct fc_catalog *catalog, const struct fc_key *keys, uint
 		return code;
 	uint64_t limit = blocks_max == 0 ? stored : fc_min_u64(stored, blocks_max);
 	uint64_t blocks = deepest_resume_point(catalog, keys, limit);
-	for (uint32_t group = 0; group < catalog->geometry.group_count && code == FC_OK; group++) {
+	code = add_located(catalog, path, 0, 0, blocks); /* where fc_match_prefix() has just found them */
+	for (uint32_t group = 1; group < catalog->geometry.group_count && code == FC_OK; group++) {
 		uint64_t first, count;
 		fc_group_needed(&catalog->geometry, group, blocks, &first, &count);
 		code = fc_match_add_spans(catalog, path, keys, group, first, count);
