@@ -549,6 +549,7 @@ static int make_plan(struct plan *plan)
 	if (code == FC_OK && plan->catalog->has_resume_groups)
 		code = plan_resume(plan);
 	plan->session->reserved_count--;
+	fc_session_settle(plan->catalog, plan->session); /* a new one goes again if nothing of it was granted */
 	return code;
 }
 
@@ -579,8 +580,6 @@ int fc_catalog_reserve(struct fc_catalog *catalog, const struct fc_turn *turn, s
 			     (unsigned long long)reservation->bytes_new);
 	}
 	fc_catalog_abort(catalog, reservation);
-	if (plan.session != NULL)
-		fc_session_settle(catalog, plan.session);
 	if (code == FC_EAGAIN)
 		fc_list_push(&catalog->space_waiters, &reservation->wait_link);
 	return code;
