@@ -351,9 +351,10 @@ static int grant_prompt(struct plan *plan, enum fc_medium medium, uint64_t from,
 	if (code != FC_OK)
 		return code;
 	uint64_t resume_at = is_resume_resident(plan, shared) ? shared : 0;
+	session->reserved_count++; /* making room must not take it away */
 	code = grant_blocks(plan, medium, session, from, shared, resume_at);
-	if (code != FC_OK)
-		fc_session_settle(plan->catalog, session);
+	session->reserved_count--;
+	fc_session_settle(plan->catalog, session);
 	return code;
 }
 
