@@ -43,16 +43,22 @@ static void start_batch(struct fc_arena *arena);
 
 /* ---- outcome ---- */
 
-static void tell_reservation(struct fc_segment *segment, int code)
+static void tell_reservation(struct fc_reservation *reservation, int code)
 {
-	struct fc_reservation *reservation = segment->reservation;
-	segment->reservation = NULL;
 	if (reservation == NULL)
 		return;
 	if (code != FC_OK)
 		reservation->durable_code = code;
 	if (--reservation->durable_pending == 0)
 		reservation->durable_cb(reservation);
+}
+
+static struct fc_reservation *leave_batch(struct fc_segment *segment)
+{
+	struct fc_reservation *reservation = segment->reservation;
+	segment->reservation = NULL;
+	segment->is_committing = false;
+	return reservation;
 }
 
 static void release_pinned(struct fc_catalog *catalog, struct fc_segment *segment)
@@ -62,69 +68,73 @@ static void release_pinned(struct fc_catalog *catalog, struct fc_segment *segmen
 		fc_segment_settle(catalog, fc_container_of(link, struct fc_segment, pin_link));
 }
 
+/* Callbacks come last: they may do anything, also to the segment. */
 static void segment_is_durable(struct fc_catalog *catalog, struct fc_segment *segment)
 {
-	segment->is_committing = false;
+	struct fc_reservation *reservation = leave_batch(segment);
+	segment->was_durable = segment->is_on_table;
 	if (segment->state == FC_SEGMENT_VISIBLE)
 		segment->state = FC_SEGMENT_DURABLE;
 	release_pinned(catalog, segment);
-	tell_reservation(segment, FC_OK);
 	fc_segment_settle(catalog, segment);
+	tell_reservation(reservation, FC_OK);
 }
 
-/* What the segment had replaced, and is still on its medium, becomes the copy again. */
-static void restore_pinned(struct fc_catalog *catalog, struct fc_segment *segment)
-{
-	struct fc_link *link;
-	while ((link = fc_list_pop(&segment->pinned)) != NULL) {
-		struct fc_segment *old = fc_container_of(link, struct fc_segment, pin_link);
-		fc_check(old->state == FC_SEGMENT_RETIRED);
-		old->state = old->is_on_table ? FC_SEGMENT_DURABLE : FC_SEGMENT_VISIBLE;
-		old->is_backup = false;
-		fc_segment_adopt(catalog, old, segment->session);
-		for (uint64_t entry = 0; entry < old->shape.entry_count; entry++)
-			if (fc_segment_name(catalog, old, entry, false) != FC_OK)
-				catalog->dropped_segments++; /* no memory to name it: it will be an orphan or unnamed */
-	}
-}
-
+/* A segment that was replaced before it was durable, and then could not become so, is kept for what it pins. */
 static void withdraw(struct fc_catalog *catalog, struct fc_segment *segment, int code)
 {
-	segment->is_committing = false;
-	tell_reservation(segment, code);
-	if (segment->state != FC_SEGMENT_VISIBLE) {
-		release_pinned(catalog, segment);
+	struct fc_reservation *reservation = leave_batch(segment);
+	if (segment->state == FC_SEGMENT_VISIBLE) {
+		struct fc_session *session = segment->session;
+		session->reserved_count++; /* keeps it while its segments change */
+		for (uint64_t entry = 0; entry < segment->shape.entry_count; entry++)
+			fc_segment_unname(catalog, segment, entry);
+		fc_revive_replaced(catalog, session);
+		fc_segment_retire(catalog, segment);
+		fc_reclaim_orphans(catalog, session);
+		session->reserved_count--;
+		fc_session_settle(catalog, session);
+	} else {
 		fc_segment_settle(catalog, segment);
-		return;
 	}
-	struct fc_session *session = segment->session;
-	session->reserved_count++; /* keeps it while its segments change */
-	for (uint64_t entry = 0; entry < segment->shape.entry_count; entry++)
-		fc_segment_unname(catalog, segment, entry);
-	restore_pinned(catalog, segment);
-	fc_segment_retire(catalog, segment);
-	fc_reclaim_orphans(catalog, session);
-	session->reserved_count--;
-	fc_session_settle(catalog, session);
+	tell_reservation(reservation, code);
 }
 
+static void free_writes(struct fc_commit_batch *batch)
+{
+	const struct fc_alloc *alloc = batch->arena->catalog->alloc;
+	for (uint64_t i = 0; i < batch->write_count; i++)
+		fc_alloc_free(alloc, batch->writes[i].memory, batch->writes[i].memory_bytes);
+	fc_alloc_free(alloc, batch->writes, batch->write_room * sizeof(*batch->writes));
+	batch->writes = NULL;
+	batch->write_count = 0;
+}
+
+static void finish_frees(struct fc_commit_batch *batch)
+{
+	struct fc_arena *arena = batch->arena;
+	struct fc_link *link;
+	while ((link = fc_list_pop(&batch->frees)) != NULL) {
+		struct fc_segment *segment = fc_container_of(link, struct fc_segment, commit_link);
+		if (batch->code != FC_OK) {
+			segment->is_on_table = true;
+			fc_list_push(&arena->freeing, &segment->commit_link);
+			continue;
+		}
+		arena->chunks_freeing -= segment->chunk_count;
+		fc_segment_delete(arena->catalog, segment);
+	}
+}
+
+/* The arena counts as busy until all is told, so that nothing that happens on the way starts the next batch. */
 static void finish_batch(struct fc_commit_batch *batch)
 {
 	struct fc_arena *arena = batch->arena;
 	struct fc_catalog *catalog = arena->catalog;
 	struct fc_link *link;
 	int code = batch->code;
-	arena->batch = NULL;
-	while ((link = fc_list_pop(&batch->frees)) != NULL) {
-		struct fc_segment *segment = fc_container_of(link, struct fc_segment, commit_link);
-		if (code != FC_OK) {
-			segment->is_on_table = true;
-			fc_list_push(&arena->freeing, &segment->commit_link);
-			continue;
-		}
-		arena->chunks_freeing -= segment->chunk_count;
-		fc_segment_delete(catalog, segment);
-	}
+	free_writes(batch);
+	finish_frees(batch);
 	while ((link = fc_list_pop(&batch->segments)) != NULL) {
 		struct fc_segment *segment = fc_container_of(link, struct fc_segment, commit_link);
 		if (code == FC_OK)
@@ -132,15 +142,12 @@ static void finish_batch(struct fc_commit_batch *batch)
 		else
 			withdraw(catalog, segment, code);
 	}
-	for (uint64_t i = 0; i < batch->write_count; i++)
-		fc_alloc_free(catalog->alloc, batch->writes[i].memory, batch->writes[i].memory_bytes);
-	fc_alloc_free(catalog->alloc, batch->writes, batch->write_room * sizeof(*batch->writes));
-	fc_alloc_free(catalog->alloc, batch, sizeof(*batch));
-	fc_space_wake(catalog);
+	arena->batch = NULL;
 	/* After a failure the frees wait for the next turn's batch, so that a broken medium is not asked in a circle.
 	 */
 	if (code == FC_OK || !fc_list_is_empty(&arena->committing))
 		start_batch(arena);
+	fc_space_wake(catalog);
 }
 
 /* ---- steps ---- */
@@ -203,16 +210,14 @@ static int add_header(struct fc_commit_batch *batch, const struct fc_segment *se
 		.seq = segment->seq,
 		.offset = offset,
 		.chunk_count = segment->chunk_count,
+		.session = segment->session_id,
+		.session_kind = segment->session_kind,
 		.turn = segment->turn,
 		.start_block = segment->start_block,
 		.end_block = segment->end_block,
 		.parent = segment->parent,
 		.shape = segment->shape,
 	};
-	if (segment->session != NULL) {
-		header.session = segment->session->id;
-		header.session_kind = segment->session->kind;
-	}
 	fc_header_encode(&header, segment->keys, buffer);
 	return FC_OK;
 }
@@ -258,20 +263,32 @@ static int add_pages_of(struct fc_commit_batch *batch, struct fc_link *list)
 	return code;
 }
 
+/* One that was reclaimed meanwhile is not written any more; one that was replaced is, in case what replaced it fails. */
+static bool is_worth_writing(const struct fc_segment *segment)
+{
+	return segment->state != FC_SEGMENT_RETIRED || fc_link_is_linked(&segment->pin_link);
+}
+
 static int prepare_writes(struct fc_commit_batch *batch)
 {
-	fc_list_for_each(link, &batch->segments) fc_container_of(link, struct fc_segment, commit_link)->is_on_table =
-		true;
-	fc_list_for_each(link, &batch->frees) fc_container_of(link, struct fc_segment, commit_link)->is_on_table =
-		false;
+	fc_list_for_each(link, &batch->segments)
+	{
+		struct fc_segment *segment = fc_container_of(link, struct fc_segment, commit_link);
+		segment->is_on_table = is_worth_writing(segment);
+	}
+	fc_list_for_each(link, &batch->frees)
+	{
+		fc_container_of(link, struct fc_segment, commit_link)->is_on_table = false;
+	}
 	batch->writes = fc_alloc_zeroed(batch->arena->catalog->alloc, batch->write_room * sizeof(*batch->writes));
 	if (batch->writes == NULL)
 		return FC_ENOMEM;
 	int code = FC_OK;
 	fc_list_for_each(link, &batch->segments)
 	{
-		if (code == FC_OK)
-			code = add_header(batch, fc_container_of(link, struct fc_segment, commit_link));
+		struct fc_segment *segment = fc_container_of(link, struct fc_segment, commit_link);
+		if (code == FC_OK && segment->is_on_table)
+			code = add_header(batch, segment);
 	}
 	if (code == FC_OK)
 		code = add_pages_of(batch, &batch->segments);
@@ -316,12 +333,11 @@ static uint64_t move_segments(struct fc_link *from, struct fc_link *to)
 
 static void start_batch(struct fc_arena *arena)
 {
-	if (arena->batch != NULL || (fc_list_is_empty(&arena->committing) && fc_list_is_empty(&arena->freeing)))
+	if (arena->batch != NULL || !arena->catalog->is_open ||
+	    (fc_list_is_empty(&arena->committing) && fc_list_is_empty(&arena->freeing)))
 		return;
-	struct fc_commit_batch *batch = fc_alloc_zeroed(arena->catalog->alloc, sizeof(*batch));
-	if (batch == NULL)
-		return; /* tried again when the next segment is queued */
-	batch->arena = arena;
+	struct fc_commit_batch *batch = arena->idle_batch;
+	*batch = (struct fc_commit_batch){.arena = arena};
 	fc_list_init(&batch->segments);
 	fc_list_init(&batch->frees);
 	batch->segment_count = move_segments(&arena->committing, &batch->segments);
@@ -332,6 +348,12 @@ static void start_batch(struct fc_arena *arena)
 		submit_sync(batch, false);
 	else
 		start_writes(batch);
+}
+
+int fc_commit_init(struct fc_arena *arena)
+{
+	arena->idle_batch = fc_alloc_zeroed(arena->catalog->alloc, sizeof(*arena->idle_batch));
+	return arena->idle_batch == NULL ? FC_ENOMEM : FC_OK;
 }
 
 void fc_commit_kick(struct fc_arena *arena)
@@ -383,4 +405,5 @@ void fc_commit_deinit(struct fc_arena *arena)
 {
 	/* A batch under way belongs to the medium until its I/O has ended; callers drain first. */
 	fc_check(arena->batch == NULL);
+	fc_alloc_free(arena->catalog->alloc, arena->idle_batch, sizeof(*arena->idle_batch));
 }

@@ -156,7 +156,10 @@ static int adopt_superblock(struct fc_open_job *job)
 	arena->owner = fc_alloc_zeroed(job->catalog->alloc, arena->chunk_count * sizeof(*arena->owner));
 	if (arena->owner == NULL)
 		return fail(job, FC_ENOMEM, "chunk owners");
-	return fc_space_init(&arena->space, job->catalog->alloc, arena->chunk_count);
+	int code = fc_space_init(&arena->space, job->catalog->alloc, arena->chunk_count);
+	if (code == FC_OK && arena->is_durable)
+		code = fc_commit_init(arena);
+	return code == FC_OK ? FC_OK : fail(job, code, "free space and commits");
 }
 
 /* A volatile arena is always new; its superblock and table are never written. */
@@ -304,7 +307,7 @@ static int restore_segment(struct fc_open_job *job, struct candidate *candidate,
 	if (code != FC_OK)
 		return code;
 	segment->state = FC_SEGMENT_DURABLE;
-	segment->is_on_table = true;
+	segment->is_on_table = segment->was_durable = true;
 	segment->seq = header->seq;
 	segment->turn = header->turn;
 	segment->start_block = header->start_block;
@@ -317,11 +320,13 @@ static int restore_segment(struct fc_open_job *job, struct candidate *candidate,
 		fc_segment_delete(catalog, segment);
 		return FC_OK; /* a header that its own geometry contradicts: not a segment */
 	}
-	code = fc_session_obtain(catalog, header->session, header->session_kind, &segment->session);
+	struct fc_session *session;
+	code = fc_session_obtain(catalog, header->session, header->session_kind, &session);
 	if (code != FC_OK) {
 		fc_segment_delete(catalog, segment);
 		return code;
 	}
+	fc_segment_assign(segment, session);
 	candidate->segment = segment;
 	return FC_OK;
 }
@@ -442,6 +447,9 @@ static void open_is_complete(struct fc_open_job *job)
 	int code = fc_rebuild(job->catalog);
 	if (code != FC_OK)
 		fc_error_set(&job->error, code, "rebuilding the index: %s", fc_code_text(code));
+	job->catalog->is_open = code == FC_OK;
+	for (int medium = 0; medium < FC_MEDIUM_COUNT; medium++)
+		fc_commit_kick(&job->catalog->arenas[medium]);
 	finish(job, code);
 }
 

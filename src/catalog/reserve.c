@@ -276,7 +276,7 @@ static int grant(struct plan *plan, enum fc_medium medium, struct fc_session *se
 	int code = fc_segment_new(catalog, medium, &plan->shape, &segment);
 	if (code != FC_OK)
 		return code;
-	segment->session = session;
+	fc_segment_assign(segment, session);
 	segment->turn = plan->turn->turn;
 	segment->start_block = start;
 	segment->end_block = end;

@@ -99,6 +99,13 @@ void fc_segment_delete(struct fc_catalog *catalog, struct fc_segment *segment)
 	fc_alloc_free(catalog->alloc, segment, segment->allocated_bytes);
 }
 
+void fc_segment_assign(struct fc_segment *segment, struct fc_session *session)
+{
+	segment->session = session;
+	segment->session_id = session->id;
+	segment->session_kind = session->kind;
+}
+
 /* The chunk behind the session's newest segment on this medium: where its extent would grow. */
 static uint64_t growing_end(const struct fc_session *session, enum fc_medium medium)
 {
@@ -129,7 +136,7 @@ int fc_segment_place(struct fc_catalog *catalog, struct fc_segment *segment)
 void fc_segment_adopt(struct fc_catalog *catalog, struct fc_segment *segment, struct fc_session *session)
 {
 	struct fc_arena *arena = &catalog->arenas[segment->medium];
-	segment->session = session;
+	fc_check(segment->session == session);
 	fc_list_push(&session->segments, &segment->session_link);
 	if (session->segment_count[segment->medium]++ == 0)
 		fc_list_push(&arena->sessions, &session->order[segment->medium]);

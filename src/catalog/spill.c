@@ -36,7 +36,7 @@ static int reserve_copy(struct fc_catalog *catalog, const struct fc_segment *ori
 	int code = fc_segment_new(catalog, FC_SSD, &original->shape, &copy);
 	if (code != FC_OK)
 		return code;
-	copy->session = original->session;
+	fc_segment_assign(copy, original->session);
 	memcpy(copy->keys, original->keys, original->shape.entry_count * sizeof(*copy->keys));
 	copy->turn = original->turn;
 	copy->start_block = original->start_block;

@@ -19,13 +19,16 @@ struct fc_segment {
 	uint32_t number; /* in catalog->segments and in the index */
 	enum fc_segment_state state;
 	enum fc_medium medium;
-	struct fc_session *session;
+	struct fc_session *session;      /* NULL once it is RETIRED and not leased */
+	struct fc_session_id session_id; /* the same, for ever */
+	enum fc_session_kind session_kind;
 	struct fc_link session_link; /* session->segments, while VISIBLE or DURABLE */
 	struct fc_link commit_link;  /* arena->committing or ->freeing */
 	struct fc_link pin_link;     /* the replacing segment's `pinned` */
 	struct fc_link pinned;       /* segments that must stay until this one is durable */
 	bool is_committing;          /* waits for, or is in, a commit batch */
 	bool is_on_table;            /* its entry may be on the medium */
+	bool was_durable;            /* header and entry are on the medium, synced */
 	bool is_backup;              /* unnamed, kept because what names its blocks would not survive a restart */
 	bool is_cut;                 /* damaged: what it does not name any more is not to be read */
 	uint64_t seq, turn;
@@ -76,7 +79,8 @@ struct fc_arena {
 	/* commit.c */
 	struct fc_link committing; /* data written, waiting for a batch */
 	struct fc_link freeing;    /* retired, waiting for their entry to be zeroed */
-	struct fc_commit_batch *batch;
+	struct fc_commit_batch *batch;      /* under way, or NULL */
+	struct fc_commit_batch *idle_batch; /* its memory; NULL where nothing is ever written */
 
 	/* exact counters */
 	uint64_t chunks_used;
@@ -115,6 +119,7 @@ struct fc_catalog {
 	uint64_t location_room;
 
 	struct fc_open_job *open_job; /* recover.c */
+	bool is_open;                 /* commit batches may start */
 	void (*loss_cb)(void *context, struct fc_session_id id);
 	void *loss_context;
 };
@@ -123,8 +128,10 @@ struct fc_catalog {
 FC_MUST_USE int fc_segment_new(struct fc_catalog *catalog, enum fc_medium medium, const struct fc_shape *shape,
 			       struct fc_segment **segment);
 void fc_segment_delete(struct fc_catalog *catalog, struct fc_segment *segment);
+void fc_segment_assign(struct fc_segment *segment, struct fc_session *session);
 /* Takes chunks for it. FC_EFULL. */
 FC_MUST_USE int fc_segment_place(struct fc_catalog *catalog, struct fc_segment *segment);
+/* Becomes one of its session's, which is its newest. */
 void fc_segment_adopt(struct fc_catalog *catalog, struct fc_segment *segment, struct fc_session *session);
 /* Points the index at entry `entry`; `replace`: also when another segment holds that key. FC_ENOMEM. */
 FC_MUST_USE int fc_segment_name(struct fc_catalog *catalog, struct fc_segment *segment, uint64_t entry, bool replace);
@@ -198,7 +205,12 @@ void fc_reclaim_session(struct fc_catalog *catalog, struct fc_session *session);
 /* `session` has lost blocks. Segments that have them too name them now; those whose head is gone are retired. */
 void fc_reclaim_orphans(struct fc_catalog *catalog, struct fc_session *session);
 
+/* revive.c: segments that others replaced, and that are still whole on their medium, are named again where nothing
+ * else names their blocks. `lost` is the session whose segment has just been withdrawn. */
+void fc_revive_replaced(struct fc_catalog *catalog, struct fc_session *lost);
+
 /* commit.c */
+FC_MUST_USE int fc_commit_init(struct fc_arena *arena);
 void fc_commit_queue(struct fc_catalog *catalog, struct fc_segment *segment);
 void fc_free_queue(struct fc_catalog *catalog, struct fc_segment *segment);
 /* Starts a batch if there is something to do and none runs: after one that failed. */
