@@ -222,20 +222,28 @@ void fc_part_bind(struct fc_part *part, uint8_t *slot)
 
 /* ---- the plan ---- */
 
+static int refuse_slots(const struct fc_span *span, const struct fc_slots *slots, struct fc_error *error)
+{
+	unsigned long long first = span->block_first, last = span->block_first + span->count - 1;
+	unsigned long long given_first = slots->first_block, given_last = slots->first_block + slots->count - 1;
+	if (slots->count == 0)
+		return fc_error_set(error, FC_EINVAL,
+				    "load: group %u needs slots for blocks %llu to %llu, none are given", span->group,
+				    first, last);
+	return fc_error_set(error, FC_EINVAL,
+			    "load: group %u needs slots for blocks %llu to %llu, given are %llu to %llu", span->group,
+			    first, last, given_first, given_last);
+}
+
 static int check_slots(const struct fc_plan_opts *opts, struct fc_error *error)
 {
 	for (uint32_t i = 0; i < opts->path->span_count; i++) {
 		const struct fc_span *span = &opts->path->spans[i];
 		const struct fc_slots *slots = &opts->target->slots[span->group];
-		if (span->block_first < slots->first_block ||
-		    span->block_first + span->count > slots->first_block + slots->count)
-			return fc_error_set(
-				error, FC_EINVAL,
-				"load: group %u needs slots for blocks %llu to %llu, given are %llu to %llu",
-				span->group, (unsigned long long)span->block_first,
-				(unsigned long long)(span->block_first + span->count - 1),
-				(unsigned long long)slots->first_block,
-				(unsigned long long)(slots->first_block + slots->count) - 1);
+		uint64_t skipped = span->block_first - slots->first_block;
+		if (span->block_first < slots->first_block || skipped > slots->count ||
+		    span->count > slots->count - skipped)
+			return refuse_slots(span, slots, error);
 	}
 	return FC_OK;
 }
@@ -348,6 +356,8 @@ int fc_plan_next(struct fc_plan *plan, struct fc_part *part)
 	int code = gather_pieces(plan, part, &end);
 	if (code != FC_OK)
 		return code;
+	if (part->copy_count == 0 && end.span < plan->opts.path->span_count)
+		return FC_ELIMIT; /* not one slice fits */
 	merge_runs(part, plan->opts.gap_bytes, plan->opts.slot_bytes);
 	fill_copies(plan, part, end);
 	part->is_last_of_layer = plan->cursor.span == plan->opts.path->span_count;

@@ -91,7 +91,8 @@ struct fc_plan {
 FC_MUST_USE int fc_plan_start(struct fc_plan *plan, const struct fc_alloc *alloc, const struct fc_plan_opts *opts,
 			      struct fc_error *error);
 
-/* The next part. FC_ENOENT when all are done. Every layer of the model has at least one part, if only an empty one. */
+/* The next part. FC_ENOENT when all are done; FC_ELIMIT when the slot cannot hold a single slice at the segment's
+ * alignment; FC_ENOMEM. Every layer of the model has at least one part, if only an empty one. */
 FC_MUST_USE int fc_plan_next(struct fc_plan *plan, struct fc_part *part);
 
 /* Turns the offsets of slices from SSD into addresses in `slot`. */
