@@ -27,7 +27,6 @@
 struct tip {
 	struct fc_key keys[BLOCKS_MAX];
 	uint64_t count;
-	bool is_durable;
 };
 
 struct model_session {
@@ -37,6 +36,7 @@ struct model_session {
 	uint64_t turn;
 	struct tip tips[TIPS_MAX];
 	uint32_t tip_count;
+	struct tip safe; /* the last one that became durable: what is left when a medium refuses what came after it */
 	bool is_busy; /* a put of it is open */
 	bool is_twin; /* others own its blocks, so it has none that it must still have */
 };
@@ -50,7 +50,8 @@ struct open_put {
 	struct put put;
 	struct fc_key keys[BLOCKS_MAX];
 	struct model_session *session;
-	bool is_open;
+	uint64_t session_id;
+	bool is_open, is_noted;
 };
 
 struct run {
@@ -60,7 +61,9 @@ struct run {
 	struct open_load loads[LOADS_MAX];
 	struct open_put puts[PUTS_MAX];
 	uint64_t next_seed;
-	uint64_t saved, refused, crashes;
+	bool has_io_faults, has_memory_faults;
+	uint64_t saved, refused, crashes, unsaved;
+	int step;
 };
 
 static uint64_t below(struct run *run, uint64_t bound)
@@ -111,10 +114,10 @@ static void branch_session(struct run *run, struct model_session *session)
 static void begin_twin(struct run *run, struct model_session *session)
 {
 	const struct model_session *other = &run->sessions[below(run, SESSIONS)];
-	bool is_busy = session->is_busy;
+	if (other->is_busy)
+		return; /* what it is about to save would belong to whoever comes first */
 	struct model_session twin = *other;
 	twin.id = ++run->next_seed;
-	twin.is_busy = is_busy;
 	twin.is_twin = true;
 	twin.turn = twin.tip_count = 0;
 	*session = twin;
@@ -123,9 +126,17 @@ static void begin_twin(struct run *run, struct model_session *session)
 static void on_loss(void *context, struct fc_session_id id)
 {
 	struct run *run = context;
+	if (getenv("FC_TALK"))
+		printf("  loss of %lu\n", id.low);
 	for (uint32_t i = 0; i < SESSIONS; i++)
 		if (run->sessions[i].id == id.low && id.high == 0)
-			run->sessions[i].tip_count = 0;
+			run->sessions[i].tip_count = 0, run->sessions[i].safe.count = 0;
+}
+
+static void forget_all(struct run *run)
+{
+	for (uint32_t i = 0; i < SESSIONS; i++)
+		run->sessions[i].tip_count = 0, run->sessions[i].safe.count = 0;
 }
 
 static bool is_prefix_of(const struct tip *tip, const struct fc_key *keys, uint64_t count)
@@ -134,7 +145,7 @@ static bool is_prefix_of(const struct tip *tip, const struct fc_key *keys, uint6
 }
 
 /* Only the end of a path is remembered, not what lies on the way to it. */
-static void remember_tip(struct model_session *session, const struct fc_key *keys, uint64_t count, bool is_durable)
+static void remember_tip(struct model_session *session, const struct fc_key *keys, uint64_t count)
 {
 	for (uint32_t i = 0; i < session->tip_count; i++)
 		if (is_prefix_of(&session->tips[i], keys, count))
@@ -144,7 +155,6 @@ static void remember_tip(struct model_session *session, const struct fc_key *key
 	struct tip *tip = &session->tips[session->tip_count++];
 	memcpy(tip->keys, keys, count * sizeof(*keys));
 	tip->count = count;
-	tip->is_durable = is_durable;
 }
 
 static void check_tips(struct run *run)
@@ -152,6 +162,11 @@ static void check_tips(struct run *run)
 	for (uint32_t i = 0; i < SESSIONS; i++)
 		for (uint32_t j = 0; j < run->sessions[i].tip_count; j++) {
 			struct tip *tip = &run->sessions[i].tips[j];
+			if (getenv("FC_TALK") && stored(&run->world, tip->keys, tip->count) != tip->count) {
+				struct fc_path path = {0};
+				assert_int_equal(fc_catalog_match(run->world.catalog, tip->keys, tip->count, 0, false, &path), 0);
+				printf("session %lu tip %lu prompt %lu stored %lu resume %lu: %s; step %d\n", run->sessions[i].id, tip->count, run->sessions[i].prompt_count, path.stored_blocks, path.blocks, picture(&run->world, tip->keys, tip->count), run->step);
+				}
 			assert_int_equal(stored(&run->world, tip->keys, tip->count), tip->count);
 		}
 }
@@ -164,6 +179,15 @@ static struct open_put *free_put(struct run *run)
 		if (!run->puts[i].is_open && put_is_settled(&run->puts[i].put))
 			return &run->puts[i];
 	return NULL;
+}
+
+static uint64_t stored_quietly(struct run *run, const struct fc_key *keys, uint64_t count)
+{
+	uint64_t fail_at = run->world.tracked.fail_at;
+	run->world.tracked.fail_at = 0;
+	uint64_t blocks = stored(&run->world, keys, count);
+	run->world.tracked.fail_at = fail_at == 0 ? 0 : fc_max_u64(fail_at, run->world.tracked.call_count + 1);
+	return blocks;
 }
 
 static void begin_put(struct run *run)
@@ -186,44 +210,75 @@ static void begin_put(struct run *run)
 	put_init(&open->put, &run->world, session->id, session->turn, open->keys, session->count);
 	open->put.turn.shared_blocks = below(run, 2) == 0 ? session->prompt_count : 0;
 	open->put.turn.previous_reply_tokens = below(run, 3) == 0 ? 1u << 30 : 0;
+	uint64_t have_blocks = stored_quietly(run, open->keys, session->count);
 	if (below(run, 4) == 0) /* the device holds only what is new */
 		for (uint32_t group = 0; group < run->world.geometry.group_count; group++) {
-			uint64_t have = stored(&run->world, open->keys, session->count);
+			uint64_t have = have_blocks;
 			uint64_t span = fc_group_span(&run->world.geometry, group);
 			open->put.turn.resident[group].first_block = have / span;
 			open->put.turn.resident[group].count -= have / span;
 		}
-	if (put_reserve(&open->put) != FC_OK) {
+	int code = put_reserve(&open->put);
+	if (getenv("FC_TALK"))
+		printf("  reserve session %lu count %lu shared %lu from %lu: %d grants %u new %lu %s\n", session->id, session->count, open->put.turn.shared_blocks, open->put.turn.resident[0].first_block, code, open->put.reservation.grant_count, open->put.reservation.blocks_new, open->put.error.text);
+	if (code != FC_OK) {
 		run->refused++;
 		session->tip_count = 0; /* the model follows no branch of it any more */
 		begin_session(run, session);
 		return;
 	}
 	open->session = session;
+	open->session_id = session->id;
+	open->is_noted = true;
 	session->is_busy = open->is_open = true;
+}
+
+/* What has become durable since the last time, or could not. */
+static void note_durable(struct run *run)
+{
+	for (uint32_t i = 0; i < PUTS_MAX; i++) {
+		struct open_put *open = &run->puts[i];
+		struct model_session *session = open->session;
+		if (open->is_open || open->is_noted || session == NULL || !put_is_settled(&open->put))
+			continue;
+		open->is_noted = true;
+		if (session->id != open->session_id || session->is_twin)
+			continue;
+		struct tip tip = {.count = open->put.turn.key_count};
+		memcpy(tip.keys, open->keys, sizeof(tip.keys));
+		if (open->put.durable_code == FC_OK && session->tip_count > 0)
+			session->safe = tip;
+		if (open->put.durable_code == FC_OK)
+			continue;
+		run->unsaved++;
+		session->tip_count = 0;
+		if (session->safe.count > 0)
+			session->tips[session->tip_count++] = session->safe;
+	}
 }
 
 static void end_put(struct run *run, struct open_put *open)
 {
 	struct model_session *session = open->session;
 	open->is_open = session->is_busy = false;
-	put_write(&open->put);
-	if (below(run, 8) == 0) {
+	if (put_write(&open->put) != FC_OK || below(run, 8) == 0) {
 		put_abort(&open->put);
 		return;
 	}
+	if (getenv("FC_TALK"))
+		printf("  end put session %lu count %lu\n", session->id, open->put.turn.key_count);
 	uint64_t blocks_new = open->put.reservation.blocks_new;
-	bool is_same = open->put.turn.session.low == session->id;
 	/* Remembered before the commit: its own reclaim may take the session away again. */
-	if (is_same && blocks_new > 0 && !session->is_twin)
-		remember_tip(session, open->keys, open->put.turn.key_count, false);
+	if (blocks_new > 0 && !session->is_twin)
+		remember_tip(session, open->keys, open->put.turn.key_count);
 	if (put_commit(&open->put) != FC_OK) {
-		if (is_same)
-			session->tip_count = 0;
+		session->tip_count = session->safe.count = 0;
 		return;
 	}
 	run->saved++;
 	session->turn++;
+	open->is_noted = false;
+	note_durable(run);
 }
 
 static void end_random_put(struct run *run)
@@ -249,8 +304,8 @@ static void begin_load(struct run *run)
 	const struct model_session *session = &run->sessions[below(run, SESSIONS)];
 	release_load(run, load);
 	memcpy(load->keys, session->keys, sizeof(load->keys));
-	assert_int_equal(
-		fc_catalog_match(run->world.catalog, load->keys, session->count, 0, true, &load->path), 0);
+	if (fc_catalog_match(run->world.catalog, load->keys, session->count, 0, true, &load->path) != FC_OK)
+		return;
 	verify_path(&run->world, &load->path, load->keys);
 }
 
@@ -258,14 +313,12 @@ static void damage(struct run *run)
 {
 	const struct model_session *session = &run->sessions[below(run, SESSIONS)];
 	struct fc_path path = {0};
-	assert_int_equal(fc_catalog_match(run->world.catalog, session->keys, session->count, 0, true, &path), 0);
-	if (path.span_count > 0) {
+	int code = fc_catalog_match(run->world.catalog, session->keys, session->count, 0, true, &path);
+	if (code == FC_OK && path.span_count > 0) {
 		const struct fc_span *span = &path.spans[below(run, path.span_count)];
 		uint64_t entry = span->entry_first + below(run, span->count);
 		fc_catalog_cut(run->world.catalog, path.placed[span->placed].segment, entry);
-		/* Who stood on it without a segment of its own behind it is not told. */
-		for (uint32_t i = 0; i < SESSIONS; i++)
-			run->sessions[i].tip_count = 0;
+		forget_all(run); /* who stood on it without a segment of its own behind it is not told */
 	}
 	fc_catalog_release(run->world.catalog, &path);
 	fc_path_deinit(&path, &run->world.alloc);
@@ -292,6 +345,8 @@ static bool lies_on_ssd(struct run *run, const struct tip *tip)
 static void forget_what_may_be_lost(struct run *run, bool is_settled)
 {
 	for (uint32_t i = 0; i < SESSIONS; i++)
+		run->sessions[i].safe.count = 0;
+	for (uint32_t i = 0; i < SESSIONS; i++)
 		for (uint32_t j = 0; j < run->sessions[i].tip_count; j++) {
 			struct tip *tip = &run->sessions[i].tips[j];
 			if (!is_settled || !lies_on_ssd(run, tip))
@@ -312,6 +367,7 @@ static void crash(struct run *run)
 	else
 		for (uint64_t polls = below(run, 6); polls > 0; polls--)
 			world_poll(&run->world);
+	note_durable(run);
 	forget_what_may_be_lost(run, is_settled);
 	fc_catalog_on_loss(run->world.catalog, NULL, NULL);
 	world_crash(&run->world, below(run, 1u << 30));
@@ -320,11 +376,37 @@ static void crash(struct run *run)
 	run->crashes++;
 }
 
+/* ---- faults ---- */
+
+static void set_faults(struct run *run)
+{
+	struct fake_media *ssd = run->world.media[FC_SSD];
+	if (run->has_io_faults && below(run, 60) == 0) {
+		ssd->fail_at = ssd->op_count + 1 + below(run, 6);
+		ssd->fail_count = 1 + below(run, 4);
+		ssd->is_short = below(run, 2) == 0;
+	}
+	if (run->has_memory_faults && below(run, 30) == 0)
+		run->world.tracked.fail_at = run->world.tracked.call_count + 1 + below(run, 30);
+}
+
+static void clear_faults(struct run *run)
+{
+	struct tracked_alloc *tracked = &run->world.tracked;
+	if (tracked->fail_at != 0 && tracked->call_count >= tracked->fail_at)
+		forget_all(run);
+	tracked->fail_at = 0;
+}
+
 /* ---- the run ---- */
 
 static void step(struct run *run)
 {
 	uint64_t choice = below(run, 1000);
+	if (choice < 980)
+		set_faults(run);
+	if (getenv("FC_TALK"))
+		printf("step %d choice %lu\n", run->step, choice);
 	if (choice < 300)
 		begin_put(run);
 	else if (choice < 700)
@@ -363,6 +445,8 @@ static void choose_world(struct run *run)
 	world->opts.reclaim_order = below(run, 2) == 0 ? FC_RECLAIM_LEAST_RECENTLY_USED : FC_RECLAIM_OLDEST_CREATED;
 	world->opts.agent_context_tokens = 4 * (20 + below(run, 60));
 	world->opts.long_reply_tokens = 1u << 20;
+	run->has_io_faults = below(run, 3) == 0;
+	run->has_memory_faults = below(run, 4) == 0;
 	if (below(run, 2) == 0)
 		world->media[FC_SSD]->shuffle_seed = 1 + below(run, 1000);
 }
@@ -371,7 +455,7 @@ static void finish(struct run *run)
 {
 	if (getenv("FC_TALK")) {
 		struct fc_stats st = world_stats(&run->world);
-		printf("saved %lu refused %lu crashes %lu reclaimed %lu/%lu absorbed %lu/%lu cut %lu dropped %lu sessions %lu\n", run->saved, run->refused, run->crashes,
+		printf("saved %lu unsaved %lu refused %lu crashes %lu reclaimed %lu/%lu absorbed %lu/%lu cut %lu dropped %lu sessions %lu\n", run->saved, run->unsaved, run->refused, run->crashes,
 		st.media[0].sessions_reclaimed, st.media[1].sessions_reclaimed, st.media[0].segments_absorbed, st.media[1].segments_absorbed, st.sessions_cut, st.dropped_segments, world_sessions(&run->world));
 	}
 	for (uint32_t i = 0; i < LOADS_MAX; i++) {
@@ -398,9 +482,12 @@ static void run_seed(uint64_t seed)
 	for (uint32_t i = 0; i < SESSIONS; i++)
 		begin_session(run, &run->sessions[i]);
 	for (int i = 0; i < STEPS; i++) {
+		run->step = i;
 		step(run);
+		clear_faults(run);
+		note_durable(run);
 		world_check(&run->world);
-		if (i % 4 == 0)
+		if (i % 4 == 0 || getenv("FC_TALK"))
 			check_tips(run);
 	}
 	finish(run);

@@ -328,9 +328,8 @@ static void on_waited(struct fc_io *io)
 	fc_container_of(io, struct waited_io, io)->is_done = true;
 }
 
-/* Everything behind the header, in one write. What the medium says of it is its own affair: a dead one says FC_EIO, and
- * the commit's sync then fails too. */
-static void write_segment(struct world *world, const struct fc_placed *placed)
+/* Everything behind the header, in one write. */
+static int write_segment(struct world *world, const struct fc_placed *placed)
 {
 	struct fc_media *media = &world->media[fc_gva_medium(placed->base)]->media;
 	uint64_t bytes;
@@ -355,17 +354,29 @@ static void write_segment(struct world *world, const struct fc_placed *placed)
 		world_poll(world);
 	}
 	free(segment);
+	return write.io.result == (int64_t)write.io.bytes ? FC_OK : FC_EIO;
 }
 
-static void write_grants(struct world *world, const struct fc_reservation *reservation)
+static int write_grants(struct world *world, const struct fc_reservation *reservation)
 {
-	for (uint32_t i = 0; i < reservation->grant_count; i++)
-		write_segment(world, &reservation->grants[i].placed);
+	int code = FC_OK;
+	for (uint32_t i = 0; i < reservation->grant_count && code == FC_OK; i++)
+		code = write_segment(world, &reservation->grants[i].placed);
+	return code;
 }
 
-void put_write(struct put *put)
+int put_write(struct put *put)
 {
-	write_grants(put->world, &put->reservation);
+	return write_grants(put->world, &put->reservation);
+}
+
+int put_finish(struct put *put)
+{
+	int code = put_write(put);
+	if (code == FC_OK)
+		return put_commit(put);
+	put_abort(put);
+	return code;
 }
 
 int put_commit(struct put *put)
@@ -395,11 +406,9 @@ int save(struct world *world, uint64_t session, uint64_t turn, const struct fc_k
 	struct put put;
 	put_init(&put, world, session, turn, keys, key_count);
 	int code = put_reserve(&put);
-	if (code == FC_OK) {
-		put_write(&put);
-		code = put_commit(&put);
-		world_drain(world);
-	}
+	if (code == FC_OK)
+		code = put_finish(&put);
+	world_drain(world);
 	if (code == FC_OK)
 		code = put.durable_code;
 	put_deinit(&put);
@@ -414,8 +423,7 @@ int spill_one(struct world *world)
 	int code = fc_catalog_spill_next(world->catalog, &from, &put.reservation);
 	if (code == FC_OK) {
 		assert_int_equal(put.reservation.grant_count, 1);
-		write_grants(world, &put.reservation);
-		code = fc_catalog_commit(world->catalog, &put.reservation);
+		code = put_finish(&put);
 		fc_catalog_release(world->catalog, &from);
 		world_drain(world);
 	}

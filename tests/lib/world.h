@@ -106,10 +106,12 @@ void put_init(struct put *put, struct world *world, uint64_t session, uint64_t t
 	      uint64_t key_count);
 /* Waits for space as long as it is told to. After an error, or after put_abort(), only put_deinit() is allowed. */
 int put_reserve(struct put *put);
-/* Writes every slice of every grant, and waits for the media. */
-void put_write(struct put *put);
+/* Writes every slice of every grant, and waits for the media. FC_EIO when one refuses. */
+int put_write(struct put *put);
 int put_commit(struct put *put);
 void put_abort(struct put *put);
+/* Writes and commits; aborts when a medium refuses. */
+int put_finish(struct put *put);
 bool put_is_settled(const struct put *put);
 void put_deinit(struct put *put);
 
