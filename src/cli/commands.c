@@ -6,6 +6,8 @@
 #include <string.h>
 
 static const struct fc_command commands[] = {
+	{"bench", FC_COMMAND_BENCH, "measure this machine and FlatCake on it against the targets", "", 0, 0,
+	 fc_command_bench},
 	{"doctor", FC_COMMAND_DOCTOR, "say what this machine offers and what to do about each lack", "", 0, 0,
 	 fc_command_doctor},
 };

@@ -77,6 +77,7 @@ struct fc_config {
 	const char *only;
 	uint64_t run_count;
 	uint64_t size_bytes;
+	const char *trace_path; /* NULL: none */
 
 	uint64_t seed;
 	const char *json_path; /* NULL: none; "-": standard output */

@@ -24,7 +24,8 @@ rules() {
 	config   system base config
 	report   system base report trace
 	replay   system base format host clock media device store trace config report replay cli/table.h cli/progress.h cli/json_file.h
-	cli      system base format host clock media device catalog cio sched store wire cluster trace sim config report replay cli
+	bench    system base format host clock media catalog bench
+	cli      system base format host clock media device catalog cio sched store wire cluster trace sim config report replay bench cli
 	END
 }
 
