@@ -36,8 +36,7 @@ enum fc_load_state {
 	FC_LOAD_READING = 2,
 	FC_LOAD_READY = 3,   /* in the ready queue */
 	FC_LOAD_COPYING = 4, /* from memory, after it was taken; or waiting for that */
-	FC_LOAD_TAKEN = 5,   /* data in place, taken */
-	FC_LOAD_ENDED = 6,   /* and not in the ready queue */
+	FC_LOAD_ENDED = 5,   /* and not in the ready queue */
 };
 
 struct fc_core_load {
@@ -61,6 +60,7 @@ struct fc_core_load {
 	struct fc_worker *worker;
 	uint64_t started_ns;
 	uint32_t attempts;
+	bool is_taken; /* by fc_core_ready_take(), which hands out a load once */
 	bool is_in_place, is_cancelled, is_freed;
 	struct fc_load_result result;
 };

@@ -16,6 +16,7 @@ void fc_core_load_settle(struct fc_core *core, struct fc_core_load *load)
 {
 	if (!load->is_freed || load->state != FC_LOAD_ENDED)
 		return;
+	load->is_freed = false; /* given back once, however often it is settled */
 	fc_list_remove(&load->link);
 	fc_list_push(&core->free_loads, &load->link);
 	core->load_count--;
@@ -36,6 +37,8 @@ static void end(struct fc_core *core, struct fc_core_load *load, int code)
 	load->result.code = code;
 	if (code != FC_OK)
 		load->result.blocks = load->result.tokens = 0;
+	if (code != FC_OK && load->result.error.code == FC_OK)
+		fc_error_set(&load->result.error, code, "load: %s", fc_code_text(code));
 	uint64_t now_ns = fc_core_now_ns(core);
 	if (load->started_ns == 0)
 		load->started_ns = now_ns;
@@ -43,8 +46,7 @@ static void end(struct fc_core *core, struct fc_core_load *load, int code)
 	load->result.read_ns = now_ns - load->started_ns;
 	load->is_in_place = true;
 	count_result(core, load);
-	bool was_taken = load->state == FC_LOAD_COPYING || load->state == FC_LOAD_TAKEN;
-	bool enters_ready = code == FC_OK && !was_taken && !load->is_started_when_ready;
+	bool enters_ready = code == FC_OK && !load->is_taken && !load->is_started_when_ready;
 	load->state = enters_ready ? FC_LOAD_READY : FC_LOAD_ENDED;
 	if (enters_ready) {
 		fc_sched_add_ready(&core->sched, &load->sched);
@@ -61,7 +63,6 @@ static void end_cancelled(struct fc_core *core, struct fc_core_load *load, int c
 	if (load->state == FC_LOAD_READY)
 		fc_sched_remove_ready(&core->sched, &load->sched);
 	fc_list_remove(&load->copy_link);
-	load->state = FC_LOAD_TAKEN; /* out of every queue */
 	end(core, load, code);
 }
 
@@ -176,13 +177,12 @@ static void route(struct fc_core *core, struct fc_core_load *load)
 		load->result.matched_blocks = blocks;
 	load->result.segments = give_up ? 0 : load->path.placed_count;
 	load->sched.ssd_bytes = give_up ? 0 : load->path.bytes[FC_SSD];
-	bool was_taken = load->state == FC_LOAD_COPYING;
 	if (blocks == 0) {
 		end(core, load, FC_OK);
 	} else if (load->sched.ssd_bytes > 0) {
 		load->state = FC_LOAD_PREPARE;
 		fc_sched_add_prepare(&core->sched, &load->sched);
-	} else if (load->is_started_when_ready || was_taken) {
+	} else if (load->is_started_when_ready || load->is_taken) {
 		queue_copy(core, load);
 	} else {
 		load->state = FC_LOAD_READY;
@@ -216,6 +216,7 @@ int fc_core_ready_take(struct fc_core *core, struct fc_core_load **result)
 	if (item == NULL)
 		return FC_EAGAIN;
 	struct fc_core_load *load = fc_container_of(item, struct fc_core_load, sched);
+	load->is_taken = true;
 	if (load->is_in_place)
 		load->state = FC_LOAD_ENDED;
 	else
@@ -268,11 +269,13 @@ int fc_core_load_submit(struct fc_core *core, const struct fc_load_opts *opts, c
 	load->is_started_when_ready = opts->is_started_when_ready;
 	load->owner = owner;
 	load->submitted_ns = now_ns;
-	load->deadline_ns = opts->timeout_ns == 0 ? 0 : now_ns + opts->timeout_ns;
+	load->deadline_ns = 0;
+	if (opts->timeout_ns != 0 && fc_add_overflows(now_ns, opts->timeout_ns, &load->deadline_ns))
+		load->deadline_ns = UINT64_MAX;
 	load->started_ns = 0;
 	load->attempts = 0;
 	load->worker = NULL;
-	load->is_in_place = load->is_cancelled = load->is_freed = false;
+	load->is_in_place = load->is_taken = load->is_cancelled = load->is_freed = false;
 	load->state = FC_LOAD_READING; /* in no queue yet */
 	load->result = (struct fc_load_result){0};
 	load->sched.arrival_ns = opts->arrival_ns == 0 ? now_ns : opts->arrival_ns;
