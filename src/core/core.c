@@ -1,9 +1,9 @@
 /* The core's frame: opening, stepping, closing. */
 #include "core/state.h"
 
-#define COPY_WORKERS 1u
 #define REQUESTS_MAX (1u << 20)
 #define STREAMS_MAX 1024u
+#define WINDOW_BYTES_MAX (64ull << 30)
 
 /* ---- open ---- */
 
@@ -36,12 +36,16 @@ static int check_opts(const struct fc_core_opts *opts, struct fc_error *error)
 	if (opts->requests_max < 1 || opts->requests_max > REQUESTS_MAX)
 		return fc_error_set(error, FC_EINVAL, "requests_max %u; 1 to %u is allowed", opts->requests_max,
 				    REQUESTS_MAX);
+	if (opts->io_timeout_ns == 0)
+		return fc_error_set(error, FC_EINVAL, "io_timeout_ns 0; at least 1 is allowed");
 	uint64_t needed = FC_STREAM_SLOTS * fc_plan_slot_bytes_min(catalog->geometry, slot_align(opts));
-	if (opts->window_bytes < needed || opts->window_bytes % (FC_STREAM_SLOTS * (uint64_t)slot_align(opts)) != 0)
+	if (opts->window_bytes < needed || opts->window_bytes > WINDOW_BYTES_MAX ||
+	    opts->window_bytes % (FC_STREAM_SLOTS * (uint64_t)slot_align(opts)) != 0)
 		return fc_error_set(error, FC_EINVAL,
-				    "window_bytes %llu; at least %llu are needed for this geometry, in multiples of %u",
+				    "window_bytes %llu; from %llu, which this geometry needs, to %llu are allowed, in "
+				    "multiples of %u",
 				    (unsigned long long)opts->window_bytes, (unsigned long long)needed,
-				    FC_STREAM_SLOTS * slot_align(opts));
+				    (unsigned long long)WINDOW_BYTES_MAX, FC_STREAM_SLOTS * slot_align(opts));
 	if (opts->transfer_bytes == 0 || opts->transfer_bytes % slot_align(opts) != 0)
 		return fc_error_set(error, FC_EINVAL, "transfer_bytes %llu; a multiple of %u is allowed",
 				    (unsigned long long)opts->transfer_bytes, slot_align(opts));
@@ -55,9 +59,11 @@ static int make_workers(struct fc_core *core)
 	uint32_t windowed = opts->load_streams + opts->save_streams;
 	core->worker_count = windowed + COPY_WORKERS;
 	core->windows_bytes = windowed * opts->window_bytes;
-	core->workers = fc_alloc_zeroed(core->alloc, core->worker_count * sizeof(*core->workers));
 	core->windows = opts->device->ops->window_alloc(opts->device, core->windows_bytes);
-	if (core->workers == NULL || core->windows == NULL)
+	if (core->windows == NULL)
+		return FC_ENOMEM;
+	core->workers = fc_alloc_zeroed(core->alloc, core->worker_count * sizeof(*core->workers));
+	if (core->workers == NULL)
 		return FC_ENOMEM;
 	uint8_t *window = core->windows;
 	for (uint32_t i = 0; i < core->worker_count; i++) {
@@ -192,9 +198,11 @@ static void check_progress(struct fc_core *core, uint64_t now_ns)
 		if (worker->progress != worker->stream.completions || !worker->stream.is_busy) {
 			worker->progress = worker->stream.completions;
 			worker->progress_ns = now_ns;
+			worker->is_stuck = false;
 		}
-		if (now_ns - worker->progress_ns < core->opts.io_timeout_ns)
+		if (worker->is_stuck || now_ns - worker->progress_ns < core->opts.io_timeout_ns)
 			continue;
+		worker->is_stuck = true;
 		if (worker->load != NULL)
 			fc_core_load_is_stuck(core, worker);
 		else if (worker->save != NULL)
@@ -219,6 +227,7 @@ unsigned fc_core_step(struct fc_core *core)
 	uint64_t now_ns = fc_core_now_ns(core);
 	check_progress(core, now_ns);
 	fc_core_check_deadlines(core, now_ns);
+	fc_core_check_save_streams(core);
 	fc_core_dispatch_loads(core);
 	fc_core_dispatch_saves(core);
 	return count + poll_all(core);
@@ -227,9 +236,13 @@ unsigned fc_core_step(struct fc_core *core)
 uint64_t fc_core_wake_ns(const struct fc_core *core)
 {
 	uint64_t wake_ns = UINT64_MAX;
-	for (uint32_t i = 0; i < core->worker_count; i++)
-		if (core->workers[i].stream.is_busy && (core->workers[i].load != NULL || core->workers[i].save != NULL))
-			wake_ns = fc_min_u64(wake_ns, core->workers[i].progress_ns + core->opts.io_timeout_ns);
+	for (uint32_t i = 0; i < core->worker_count; i++) {
+		const struct fc_worker *worker = &core->workers[i];
+		uint64_t limit_ns;
+		if (worker->stream.is_busy && !worker->is_stuck &&
+		    !fc_add_overflows(worker->progress_ns, core->opts.io_timeout_ns, &limit_ns))
+			wake_ns = fc_min_u64(wake_ns, limit_ns);
+	}
 	fc_list_for_each(link, &core->loads)
 	{
 		const struct fc_core_load *load = fc_container_of(link, struct fc_core_load, link);
@@ -250,7 +263,8 @@ uint64_t fc_core_durable_sequence(const struct fc_core *core)
 	fc_list_for_each(link, &core->saves)
 	{
 		const struct fc_core_save *save = fc_container_of(link, struct fc_core_save, link);
-		if (save->state != FC_SAVE_DURABLE && save->state != FC_SAVE_FAILED)
+		bool has_ended = save->state == FC_SAVE_DURABLE || (save->is_reported && save->result.code != FC_OK);
+		if (!has_ended)
 			sequence = fc_min_u64(sequence, save->sequence);
 	}
 	return sequence;

@@ -323,7 +323,7 @@ void fc_core_load_free(struct fc_core *core, struct fc_core_load *load)
 static bool all_streams_are_stuck(const struct fc_core *core)
 {
 	for (uint32_t i = 0; i < core->opts.load_streams; i++)
-		if (!core->workers[i].stream.is_busy || core->workers[i].load != NULL)
+		if (!core->workers[i].is_stuck)
 			return false;
 	return true;
 }

@@ -8,6 +8,7 @@ static void settle(struct fc_core *core, struct fc_core_save *save)
 	bool has_ended = save->state == FC_SAVE_DURABLE || save->state == FC_SAVE_FAILED;
 	if (!save->is_freed || !has_ended || save->worker != NULL)
 		return;
+	save->is_freed = false; /* given back once, however often it is settled */
 	fc_list_remove(&save->link);
 	fc_list_push(&core->free_saves, &save->link);
 	core->save_count--;
@@ -19,6 +20,8 @@ static void report(struct fc_core *core, struct fc_core_save *save, int code)
 		return;
 	save->is_reported = true;
 	save->result.code = code;
+	if (code != FC_OK && save->result.error.code == FC_OK)
+		fc_error_set(&save->result.error, code, "save: %s", fc_code_text(code));
 	save->result.session = save->reservation.session;
 	save->result.blocks_new = save->reservation.blocks_new;
 	save->result.bytes_new = save->reservation.bytes_new;
@@ -97,6 +100,19 @@ static void cut_source(struct fc_core *core, const struct fc_save_job *job)
 	fc_catalog_cut(core->catalog, job->bad_segment, job->bad_entry);
 }
 
+/* The catalog writes the headers, where the medium outlives the process. */
+static void count_written(const struct fc_core *core, struct fc_core_save *save, const struct fc_save_job *job)
+{
+	for (int medium = 0; medium < FC_MEDIUM_COUNT; medium++)
+		save->result.bytes_written[medium] = job->bytes_written[medium];
+	for (uint32_t i = 0; i < job->grant_count; i++) {
+		const struct fc_placed *placed = &job->grants[i].placed;
+		enum fc_medium medium = fc_gva_medium(placed->base);
+		if (core->opts.catalog.media[medium]->is_durable)
+			save->result.bytes_written[medium] += placed->header_bytes;
+	}
+}
+
 static void on_save_ended(struct fc_save_job *job)
 {
 	struct fc_worker *worker = fc_container_of(job, struct fc_worker, save_job);
@@ -104,8 +120,7 @@ static void on_save_ended(struct fc_save_job *job)
 	struct fc_core_save *save = worker->save;
 	worker->save = NULL;
 	save->worker = NULL;
-	for (int medium = 0; medium < FC_MEDIUM_COUNT; medium++)
-		save->result.bytes_written[medium] = job->bytes_written[medium];
+	count_written(core, save, job);
 	cut_source(core, job);
 	if (save->is_cancelled)
 		fail(core, save, FC_ECANCELED);
@@ -207,7 +222,7 @@ static void start_spill(struct fc_core *core, struct fc_worker *worker)
 
 void fc_core_dispatch_saves(struct fc_core *core)
 {
-	uint32_t first = core->opts.load_streams + 1;
+	uint32_t first = core->opts.load_streams + COPY_WORKERS;
 	for (uint32_t i = first; i < core->worker_count; i++) {
 		struct fc_worker *worker = &core->workers[i];
 		while (!worker->stream.is_busy && !fc_list_is_empty(&core->save_queue)) {
@@ -276,6 +291,8 @@ int fc_core_save_submit(struct fc_core *core, const struct fc_save_opts *opts, c
 	save->state = FC_SAVE_QUEUED;
 	save->waits_for_space = save->is_cancelled = save->is_freed = save->is_reported = false;
 	save->result = (struct fc_save_result){0};
+	save->reservation.session = opts->session; /* what a save that is cancelled before it began reports */
+	save->reservation.blocks_new = save->reservation.bytes_new = save->reservation.segments_absorbed = 0;
 	save->reservation.space_attempts = 0;
 	save->reservation.space_cb = on_space;
 	save->reservation.durable_cb = on_durable;
@@ -309,10 +326,17 @@ void fc_core_save_free(struct fc_core *core, struct fc_core_save *save)
 void fc_core_save_is_stuck(struct fc_core *core, struct fc_worker *worker)
 {
 	struct fc_core_save *save = worker->save;
-	if (save->is_reported)
-		return;
 	core->io_errors++;
 	save->is_cancelled = true;
 	fc_save_job_stop(&worker->save_job);
 	report(core, save, FC_ETIMEOUT);
+}
+
+void fc_core_check_save_streams(struct fc_core *core)
+{
+	for (uint32_t i = core->opts.load_streams + COPY_WORKERS; i < core->worker_count; i++)
+		if (!core->workers[i].is_stuck)
+			return;
+	while (!fc_list_is_empty(&core->save_queue))
+		fail(core, fc_container_of(core->save_queue.next, struct fc_core_save, queue_link), FC_ETIMEOUT);
 }

@@ -4,6 +4,8 @@
 
 #include "core/core.h"
 
+#define COPY_WORKERS 1u
+
 /* A stream and whom it serves. The job lives here and not in the request, because an I/O that never returns outlives
  * that. */
 struct fc_worker {
@@ -14,8 +16,9 @@ struct fc_worker {
 		struct fc_save_job save_job;
 	};
 	struct fc_core_load *load; /* NULL: idle, or abandoned */
-	struct fc_core_save *save;
+	struct fc_core_save *save; /* NULL: idle, or at a spill */
 	bool is_spilling;
+	bool is_stuck;                  /* its I/O has taken longer than allowed, and whoever waited has been told */
 	uint64_t progress, progress_ns; /* last seen count of completions, and when it changed */
 };
 
@@ -78,6 +81,8 @@ void fc_core_load_settle(struct fc_core *core, struct fc_core_load *load);
 
 /* saves.c */
 void fc_core_dispatch_saves(struct fc_core *core);
+/* Ends what is queued when all save streams are stuck. */
+void fc_core_check_save_streams(struct fc_core *core);
 void fc_core_save_is_stuck(struct fc_core *core, struct fc_worker *worker);
 
 #endif
