@@ -91,7 +91,7 @@ static int check_session(const struct fc_session *session, uint64_t *leases, str
 }
 
 struct arena_sums {
-	uint64_t chunks, chunks_freeing, named, bytes_stored, linked;
+	uint64_t chunks, chunks_freeing, chunks_linked, named, bytes_stored, linked;
 };
 
 static void add_segment(const struct fc_catalog *catalog, const struct fc_segment *segment, struct arena_sums *sums)
@@ -101,6 +101,7 @@ static void add_segment(const struct fc_catalog *catalog, const struct fc_segmen
 		sums->chunks_freeing += segment->chunk_count;
 	sums->named += segment->named_count;
 	sums->linked += fc_segment_is_linked(segment);
+	sums->chunks_linked += fc_segment_is_linked(segment) ? segment->chunk_count : 0;
 	(void)catalog;
 }
 
@@ -116,6 +117,8 @@ static int check_arena(const struct fc_arena *arena, const struct arena_sums *su
 		(unsigned long long)arena->chunk_count);
 	REQUIRE(sums->chunks_freeing == arena->chunks_freeing, "%s: %llu chunks on their way to be free, counted %llu",
 		name, (unsigned long long)sums->chunks_freeing, (unsigned long long)arena->chunks_freeing);
+	REQUIRE(sums->chunks_linked == arena->chunks_linked, "%s: sessions hold %llu chunks, counted %llu", name,
+		(unsigned long long)sums->chunks_linked, (unsigned long long)arena->chunks_linked);
 	REQUIRE(sums->named == arena->blocks_named, "%s: %llu blocks named, counted %llu", name,
 		(unsigned long long)sums->named, (unsigned long long)arena->blocks_named);
 	REQUIRE(sums->linked == arena->segment_count, "%s: %llu segments, counted %llu", name,

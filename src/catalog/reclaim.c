@@ -315,7 +315,7 @@ void fc_reclaim_to_watermark(struct fc_catalog *catalog, struct fc_arena *arena)
 {
 	uint64_t high = (uint64_t)((double)arena->chunk_count * catalog->opts.high_watermark);
 	uint64_t low = (uint64_t)((double)arena->chunk_count * catalog->opts.low_watermark);
-	uint64_t used = arena->chunks_used - arena->chunks_freeing;
+	uint64_t used = arena->chunks_linked; /* what is retired, though it may be pinned or read, goes anyway */
 	if (used > high)
 		walk(catalog, arena, used - low);
 }

@@ -141,6 +141,7 @@ void fc_segment_adopt(struct fc_catalog *catalog, struct fc_segment *segment, st
 	if (session->segment_count[segment->medium]++ == 0)
 		fc_list_push(&arena->sessions, &session->order[segment->medium]);
 	arena->segment_count++;
+	arena->chunks_linked += segment->chunk_count;
 }
 
 static void count_named(struct fc_catalog *catalog, struct fc_segment *segment, uint64_t entry, int sign)
@@ -194,6 +195,7 @@ static void unlink_from_session(struct fc_catalog *catalog, struct fc_segment *s
 			session->wants_spill = false;
 	}
 	catalog->arenas[segment->medium].segment_count--;
+	catalog->arenas[segment->medium].chunks_linked -= segment->chunk_count;
 }
 
 void fc_segment_retire(struct fc_catalog *catalog, struct fc_segment *segment)

@@ -85,6 +85,7 @@ struct fc_arena {
 	/* exact counters */
 	uint64_t chunks_used;
 	uint64_t chunks_freeing; /* of these, on their way to be free */
+	uint64_t chunks_linked;  /* of these, in segments of sessions: not reserved, and not retired */
 	uint64_t bytes_stored;
 	uint64_t blocks_named;
 	uint64_t segment_count;
