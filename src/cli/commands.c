@@ -3,6 +3,7 @@
 
 #include "base/check.h"
 
+#include <limits.h>
 #include <string.h>
 
 static const struct fc_command commands[] = {
@@ -10,6 +11,9 @@ static const struct fc_command commands[] = {
 	 fc_command_bench},
 	{"doctor", FC_COMMAND_DOCTOR, "say what this machine offers and what to do about each lack", "", 0, 0,
 	 fc_command_doctor},
+	{"gen", FC_COMMAND_GEN, "generate a trace of agent sessions", "", 0, 0, fc_command_gen},
+	{"replay", FC_COMMAND_REPLAY, "replay traces through a real store and check every byte that comes back",
+	 "TRACE...", 1, INT_MAX, fc_command_replay},
 };
 
 const struct fc_command *fc_command_at(size_t index)

@@ -47,8 +47,8 @@ static const struct fc_option options[] = {
 	 .help = "unit of allocation, a power of two from 4KiB; 0: chosen from the arena's size", .max = GIB},
 	{"model", "NAME", FC_OPTION_TEXT, FIELD(model), RUNS_STORE, "deepseek-v4-flash",
 	 .help = "model whose KV is stored, the name of a preset"},
-	{"block-tokens", "N", FC_OPTION_COUNT, FIELD(block_tokens), RUNS_STORE, "64", .help = "tokens in a block",
-	 .min = 1, .max = 65536},
+	{"block-tokens", "N", FC_OPTION_COUNT, FIELD(block_tokens), RUNS_STORE, "0",
+	 .help = "tokens in a block; 0: as the trace has them, 64 without one", .max = 65536},
 	{"scale", "N", FC_OPTION_COUNT, FIELD(scale), RUNS_STORE, "1",
 	 .help = "divide every slice by this, so that a large trace fits a small disk", .min = 1, .max = 1000000},
 

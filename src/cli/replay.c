@@ -1,0 +1,149 @@
+/* `flatcake replay`: a trace through a real store, with real bytes, and what came of it. */
+#include "cli/commands.h"
+#include "cli/json_file.h"
+#include "cli/progress.h"
+#include "replay/driver.h"
+#include "replay/live.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#define TURNS_BEYOND_STREAMS 2 /* under way besides those that read: one that is computed, one that is saved */
+#define POOL_TURNS_BEYOND_STREAMS 4
+#define REQUESTS_MAX 1024 /* at a given rate; what the store takes */
+
+struct replay {
+	const struct fc_config *config;
+	struct fc_trace *trace;
+	struct fc_geometry geometry;
+	struct fc_store_opts store_opts;
+	struct fc_interrupt interrupt;
+	struct fc_replay_result *result;
+	struct fc_progress progress;
+	char model[FC_NAME_BYTES + 32];
+};
+
+static int load_trace(struct replay *replay, struct fc_error *error)
+{
+	const struct fc_config *config = replay->config;
+	struct fc_trace_opts opts;
+	fc_trace_opts_init(&opts);
+	opts.is_lenient = config->is_lenient;
+	opts.share_prompts = config->is_sharing_prompts;
+	opts.include_subagents = config->has_subagents;
+	opts.limit = config->session_count;
+	opts.seed = config->seed;
+	opts.concurrent_sessions = (uint32_t)fc_min_u64(config->concurrency, UINT32_MAX);
+	return fc_trace_load(config->arguments, (size_t)config->argument_count, &opts, &replay->trace, error);
+}
+
+/* Blocks are the trace's: its ids name so many tokens each, and no others can be made of them. */
+static int make_options(struct replay *replay, struct fc_error *error)
+{
+	struct fc_config config = *replay->config;
+	uint64_t asked = config.block_tokens, traced = replay->trace->block_tokens;
+	if (asked != 0 && asked != traced)
+		return fc_error_set(error, FC_EINVAL,
+				    "--block-tokens: %llu does not fit this trace, whose blocks have %llu tokens",
+				    (unsigned long long)asked, (unsigned long long)traced);
+	config.block_tokens = traced;
+	int code = fc_config_store_opts(&config, &replay->geometry, &replay->store_opts, error);
+	snprintf(replay->model, sizeof(replay->model), "%s/%llu", replay->geometry.name,
+		 (unsigned long long)config.scale);
+	return code;
+}
+
+static void on_progress(void *context, uint64_t done)
+{
+	struct replay *replay = context;
+	fc_progress_set(&replay->progress, done);
+}
+
+static int run(struct replay *replay, struct fc_error *error)
+{
+	const struct fc_config *config = replay->config;
+	uint32_t streams = (uint32_t)config->streams;
+	struct fc_live_opts live_opts = {
+		.dir = config->dir,
+		.store = &replay->store_opts,
+		.turn_blocks_max = fc_driver_turn_blocks_max(replay->trace, config->is_storing_replies),
+		.turn_count = streams + POOL_TURNS_BEYOND_STREAMS,
+		.seed = config->seed,
+		.interrupt = &replay->interrupt,
+	};
+	struct fc_driver_opts driver_opts = {
+		.trace = replay->trace,
+		.geometry = &replay->geometry,
+		.model = replay->model,
+		.rate_per_s = config->rate_per_s,
+		.prefill_per_s = config->prefill_per_s,
+		.is_storing_replies = config->is_storing_replies,
+		.active_max = isfinite(config->rate_per_s) ? REQUESTS_MAX : streams + TURNS_BEYOND_STREAMS,
+		.seed = config->seed,
+		.progress_cb = on_progress,
+		.context = replay,
+	};
+	struct fc_live live;
+	int code = fc_live_open(&live, &live_opts, error);
+	if (code != FC_OK)
+		return code;
+	fc_progress_init(&replay->progress, stderr, fc_clock_real(), "replay", replay->trace->request_count);
+	code = fc_driver_run(&driver_opts, &live.backend, replay->result, error);
+	fc_progress_deinit(&replay->progress);
+	fc_live_close(&live);
+	return code;
+}
+
+static int run_interruptibly(struct replay *replay, struct fc_error *error)
+{
+	int code = fc_replay_result_new(&replay->result, replay->trace->request_count);
+	if (code != FC_OK)
+		return fc_error_set(error, code, "no memory for the result");
+	code = fc_interrupt_init(&replay->interrupt, error);
+	if (code == FC_OK)
+		code = run(replay, error);
+	fc_interrupt_deinit(&replay->interrupt);
+	return code;
+}
+
+static int report(const struct replay *replay, struct fc_error *error)
+{
+	const struct fc_config *config = replay->config;
+	if (!fc_json_replaces_text(config) &&
+	    fc_replay_print(replay->result, replay->trace, config, &replay->geometry, stdout) != FC_OK)
+		return fc_error_set(error, FC_EIO, "cannot print the result");
+	if (config->json_path == NULL)
+		return FC_OK;
+	return fc_json_write(config->json_path,
+			     fc_replay_json(replay->result, replay->trace, config, &replay->geometry), error);
+}
+
+/* Whatever is wrong with the store must not pass for a success. */
+static int judge(const struct fc_replay_result *result, struct fc_error *error)
+{
+	if (result->mismatches > 0)
+		return fc_error_set(error, FC_ECORRUPT, "%llu delivered slices are wrong; the first: %s",
+				    (unsigned long long)result->mismatches, result->first_mismatch.text);
+	if (result->errors > 0)
+		return fc_error_set(error, FC_EIO, "%llu errors; the first: %s", (unsigned long long)result->errors,
+				    result->first_error.text);
+	return FC_OK;
+}
+
+int fc_command_replay(const struct fc_config *config, struct fc_error *error)
+{
+	struct replay replay = {.config = config, .interrupt.fd = -1};
+	int code = load_trace(&replay, error);
+	if (code == FC_OK)
+		code = make_options(&replay, error);
+	if (code == FC_OK)
+		code = run_interruptibly(&replay, error);
+	if (code == FC_OK)
+		code = report(&replay, error);
+	if (code == FC_OK)
+		code = judge(replay.result, error);
+	fc_replay_result_free(replay.result);
+	fc_trace_free(replay.trace);
+	return code;
+}

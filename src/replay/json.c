@@ -1,0 +1,166 @@
+/* The result for machines. Settings are taken from the table of options, so none can be forgotten. */
+#include "base/check.h"
+#include "config/option.h"
+#include "replay/result.h"
+
+#include <math.h>
+
+static json_t *number(double value)
+{
+	return isfinite(value) ? json_real(value) : json_null();
+}
+
+static json_t *ratio(double part, double whole)
+{
+	return whole > 0 ? json_real(part / whole) : json_null();
+}
+
+static json_t *count(uint64_t value)
+{
+	return json_integer((json_int_t)value);
+}
+
+static json_t *times_ms(const struct fc_histogram *histogram)
+{
+	double mean;
+	uint64_t p50, p99;
+	if (!fc_histogram_mean(histogram, &mean) || !fc_histogram_percentile(histogram, 50, &p50) ||
+	    !fc_histogram_percentile(histogram, 99, &p99))
+		return json_pack("{s:n, s:n, s:n}", "mean", "p50", "p99");
+	return json_pack("{s:f, s:f, s:f}", "mean", mean / 1e6, "p50", (double)p50 / 1e6, "p99", (double)p99 / 1e6);
+}
+
+static json_t *parts_ms(const struct fc_replay_result *result)
+{
+	json_t *parts = json_object();
+	for (int part = 0; part < FC_TTFT_PART_COUNT; part++)
+		json_object_set_new(parts, fc_ttft_part_name(part), times_ms(&result->ttft_parts[part]));
+	return parts;
+}
+
+static json_t *medium(const struct fc_replay_result *result, enum fc_medium which)
+{
+	const struct fc_medium_stats *before = &result->before.media[which], *after = &result->after.media[which];
+	return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "bytes", count(after->bytes), "bytes_used",
+			 count(after->bytes_used), "bytes_stored", count(after->bytes_stored), "bytes_delivered",
+			 count(result->media_bytes[which]), "bytes_written",
+			 count(after->bytes_written - before->bytes_written), "sessions_reclaimed",
+			 count(after->sessions_reclaimed - before->sessions_reclaimed), "bytes_reclaimed",
+			 count(after->bytes_reclaimed - before->bytes_reclaimed), "segments", count(after->segments));
+}
+
+static json_t *setting(const struct fc_config *config, const struct fc_option *option)
+{
+	const void *field = (const char *)config + option->field_offset;
+	switch (option->type) {
+	case FC_OPTION_SIZE:
+	case FC_OPTION_COUNT:
+	case FC_OPTION_DURATION:
+		return count(*(const uint64_t *)field);
+	case FC_OPTION_RATIO:
+		return number(*(const double *)field);
+	case FC_OPTION_RATE:
+		return isinf(*(const double *)field) ? json_string("max") : number(*(const double *)field);
+	case FC_OPTION_CHOICE:
+		return json_string(option->choices[*(const int *)field]);
+	case FC_OPTION_BOOL:
+	case FC_OPTION_SWITCH:
+		return json_boolean(*(const bool *)field);
+	case FC_OPTION_TEXT:
+		return *(const char *const *)field == NULL ? json_null() : json_string(*(const char *const *)field);
+	}
+	return NULL;
+}
+
+static json_t *settings(const struct fc_config *config)
+{
+	json_t *object = json_object();
+	const struct fc_option *option;
+	for (size_t row = 0; (option = fc_option_at(row)) != NULL; row++) {
+		char name[FC_OPTION_NAME_BYTES];
+		if ((option->commands & FC_COMMAND_REPLAY) == 0 || option->is_command_line_only)
+			continue;
+		fc_option_spell(option, FC_SPELLING_KEY, name);
+		json_object_set_new(object, name, setting(config, option));
+	}
+	return object;
+}
+
+static void add_prefix(json_t *object, const struct fc_replay_result *result)
+{
+	json_object_set_new(object, "requests", count(result->requests));
+	json_object_set_new(object, "requests_total", count(result->request_total));
+	json_object_set_new(object, "is_interrupted", json_boolean(result->is_interrupted));
+	json_object_set_new(object, "warm_start", json_boolean(result->is_warm));
+	json_object_set_new(object, "blocks", count(result->blocks));
+	json_object_set_new(object, "prefix_blocks", count(result->prefix_blocks));
+	json_object_set_new(object, "possible_blocks", count(result->possible_blocks));
+	json_object_set_new(object, "delivered_blocks", count(result->delivered_blocks));
+	json_object_set_new(object, "unexplained_blocks", count(result->unexplained_blocks));
+	json_object_set_new(object, "short_loads", count(result->short_loads));
+	json_object_set_new(object, "mismatches", count(result->mismatches));
+	json_object_set_new(object, "errors", count(result->errors));
+}
+
+static void add_reads(json_t *object, struct fc_replay_result *result)
+{
+	uint64_t wanted = result->media_bytes[FC_SSD];
+	json_object_set_new(object, "loads", count(result->loads));
+	json_object_set_new(object, "segments_touched", count(result->segments_touched));
+	json_object_set_new(object, "planned_runs", count(result->planned_runs));
+	json_object_set_new(object, "read_commands", count(result->read_commands));
+	json_object_set_new(object, "segments_per_load",
+			    ratio((double)result->segments_touched, (double)result->loads));
+	json_object_set_new(object, "planned_runs_per_load",
+			    ratio((double)result->planned_runs, (double)result->loads));
+	json_object_set_new(object, "read_commands_per_load",
+			    ratio((double)result->read_commands, (double)result->loads));
+	json_object_set_new(object, "bytes_wanted", count(wanted));
+	json_object_set_new(object, "bytes_read", count(result->bytes_read));
+	json_object_set_new(object, "read_amplification", ratio((double)result->bytes_read, (double)wanted));
+	json_object_set_new(object, "ssd_read_bytes_per_s",
+			    ratio((double)result->bytes_read * 1e9, (double)fc_busy_ns(&result->busy[FC_SSD])));
+	json_object_set_new(
+		object, "memory_read_bytes_per_s",
+		ratio((double)result->media_bytes[FC_MEMORY] * 1e9, (double)fc_busy_ns(&result->busy[FC_MEMORY])));
+}
+
+static void add_writes(json_t *object, const struct fc_replay_result *result)
+{
+	uint64_t written = fc_replay_bytes_written(result);
+	json_object_set_new(object, "saves", count(result->saves));
+	json_object_set_new(object, "saves_refused", count(result->saves_refused));
+	json_object_set_new(object, "blocks_new", count(result->blocks_new));
+	json_object_set_new(object, "bytes_new", count(result->bytes_new));
+	json_object_set_new(object, "bytes_written", count(written));
+	json_object_set_new(object, "bytes_stored", count(fc_replay_bytes_stored(result)));
+	json_object_set_new(object, "write_amplification", ratio((double)written, (double)result->bytes_new));
+	json_object_set_new(object, "segments_absorbed", count(result->segments_absorbed));
+	json_object_set_new(object, "segments_spilled",
+			    count(result->after.segments_spilled - result->before.segments_spilled));
+	json_object_set_new(
+		object, "reclaimed_sessions",
+		count(fc_replay_sessions_reclaimed(result, FC_MEMORY) + fc_replay_sessions_reclaimed(result, FC_SSD)));
+	json_object_set_new(object, "memory", medium(result, FC_MEMORY));
+	json_object_set_new(object, "ssd", medium(result, FC_SSD));
+}
+
+json_t *fc_replay_json(struct fc_replay_result *result, const struct fc_trace *trace, const struct fc_config *config,
+		       const struct fc_geometry *geometry)
+{
+	json_t *object = json_object();
+	if (object == NULL)
+		return NULL;
+	json_object_set_new(object, "model", json_string(geometry->name));
+	json_object_set_new(object, "block_tokens", count(geometry->block_tokens));
+	json_object_set_new(object, "sessions", count(trace->session_count));
+	json_object_set_new(object, "skipped_records", count(trace->skipped_count));
+	add_prefix(object, result);
+	add_reads(object, result);
+	add_writes(object, result);
+	json_object_set_new(object, "ttft_ms", times_ms(&result->ttft));
+	json_object_set_new(object, "ttft_parts_ms", parts_ms(result));
+	json_object_set_new(object, "seconds", json_real((double)result->elapsed_ns / 1e9));
+	json_object_set_new(object, "settings", settings(config));
+	return object;
+}
