@@ -92,6 +92,43 @@ void fc_catalog_sessions(struct fc_catalog *catalog, bool (*each)(void *context,
 	}
 }
 
+int fc_catalog_session_blocks(struct fc_catalog *catalog, struct fc_session_id id, uint64_t *blocks)
+{
+	const struct fc_session *session = fc_session_find(catalog, id);
+	if (session == NULL)
+		return FC_ENOENT;
+	*blocks = 0;
+	fc_list_for_each(link, &session->segments)
+	{
+		*blocks += fc_container_of(link, struct fc_segment, session_link)->named_count;
+	}
+	return FC_OK;
+}
+
+void fc_catalog_segments(struct fc_catalog *catalog, bool (*each)(void *context, const struct fc_segment_info *info),
+			 void *context)
+{
+	for (uint32_t number = 0; number < catalog->segment_top; number++) {
+		struct fc_segment *segment = catalog->segments[number];
+		if (segment == NULL)
+			continue;
+		struct fc_segment_info info = {
+			.placed = fc_segment_placed(catalog, segment),
+			.turn = segment->turn,
+			.seq = segment->seq,
+			.start_block = segment->start_block,
+			.end_block = segment->end_block,
+			.bytes = fc_segment_bytes(catalog, segment),
+			.blocks_named = segment->named_count,
+			.is_kept = fc_segment_is_linked(segment),
+		};
+		if (info.is_kept)
+			info.session = segment->session->id;
+		if (!each(context, &info))
+			return;
+	}
+}
+
 static void arena_stats(const struct fc_arena *arena, struct fc_medium_stats *stats)
 {
 	*stats = (struct fc_medium_stats){

@@ -53,6 +53,8 @@ struct fc_catalog_opts {
 	uint64_t area_bytes_max; /* no layer of a segment is longer: what a window takes at once; 0: no limit */
 	enum fc_reclaim_order reclaim_order;
 	enum fc_memory_reclaim memory_reclaim;
+	bool is_read_only; /* nothing is ever written to a medium: turns are refused, and what recovery would drop stays
+			      where it is */
 };
 
 /* Starts opening: formats blank arenas, recovers the others. `opened_cb` follows from a medium's poll with 0 or an
@@ -192,6 +194,22 @@ struct fc_session_info {
 /* Calls `each` for every session, least recently used first; stops when it returns false. */
 void fc_catalog_sessions(struct fc_catalog *catalog, bool (*each)(void *context, const struct fc_session_info *info),
 			 void *context);
+/* Blocks of all groups that the index finds in a session. FC_ENOENT. */
+FC_MUST_USE int fc_catalog_session_blocks(struct fc_catalog *catalog, struct fc_session_id id, uint64_t *blocks);
+
+struct fc_segment_info {
+	struct fc_placed placed;
+	struct fc_session_id session; /* of what is named or kept as a spare; else {0, 0} */
+	uint64_t turn, seq, start_block, end_block;
+	uint64_t bytes;        /* in whole chunks */
+	uint64_t blocks_named; /* by the index */
+	bool is_kept;          /* false: reserved, or on its way to be freed */
+};
+
+/* Calls `each` for every segment that holds chunks; stops when it returns false. */
+void fc_catalog_segments(struct fc_catalog *catalog, bool (*each)(void *context, const struct fc_segment_info *info),
+			 void *context);
+
 /* Frees a session and all that stands on it. FC_ENOENT, FC_EBUSY (leased). */
 FC_MUST_USE int fc_catalog_evict(struct fc_catalog *catalog, struct fc_session_id id);
 

@@ -87,6 +87,7 @@ static void withdraw(struct fc_catalog *catalog, struct fc_segment *segment, int
 	if (segment->state == FC_SEGMENT_VISIBLE) {
 		struct fc_session *session = segment->session;
 		session->reserved_count++; /* keeps it while its segments change */
+		segment->is_spoiled = true;
 		for (uint64_t entry = 0; entry < segment->shape.entry_count; entry++)
 			fc_segment_unname(catalog, segment, entry);
 		fc_revive_replaced(catalog, session);

@@ -44,7 +44,7 @@ static bool is_orphan(const struct fc_catalog *catalog, const struct fc_segment 
 
 static bool has_unnamed_blocks(const struct fc_catalog *catalog, const struct fc_segment *segment)
 {
-	if (segment->named_count == segment->shape.entry_count || segment->is_cut || is_orphan(catalog, segment))
+	if (segment->named_count == segment->shape.entry_count || segment->is_spoiled || is_orphan(catalog, segment))
 		return false;
 	uint64_t entry = 0;
 	while (entry < segment->shape.entry_count &&
@@ -84,16 +84,18 @@ static bool take_over_by(struct fc_catalog *catalog, struct fc_session *session,
 }
 
 /* A spare copy can be the head of the next one, so until nothing changes. */
-static void take_over_all(struct fc_catalog *catalog, struct fc_session *lost)
+bool fc_reclaim_take_over(struct fc_catalog *catalog, struct fc_session *lost)
 {
-	bool any;
+	bool any, ever = false;
 	do {
 		any = false;
 		fc_list_for_each_safe(link, &catalog->sessions)
 		{
 			any |= take_over_by(catalog, fc_container_of(link, struct fc_session, all_link), lost);
 		}
+		ever |= any;
 	} while (any);
+	return ever;
 }
 
 static bool drop_orphans_of(struct fc_catalog *catalog, struct fc_session *session)
@@ -118,7 +120,7 @@ static bool drop_orphans_of(struct fc_catalog *catalog, struct fc_session *sessi
 void fc_reclaim_orphans(struct fc_catalog *catalog, struct fc_session *session)
 {
 	bool any;
-	take_over_all(catalog, session);
+	fc_reclaim_take_over(catalog, session);
 	do {
 		any = false;
 		fc_list_for_each_safe(link, &catalog->sessions)
@@ -342,7 +344,7 @@ void fc_catalog_cut(struct fc_catalog *catalog, struct fc_segment *segment, uint
 				fc_segment_unname(catalog, segment, range->entry_first + j);
 	}
 	catalog->sessions_cut++;
-	segment->is_cut = true;
+	segment->is_spoiled = true;
 	if (segment->named_count == 0)
 		fc_segment_retire(catalog, segment);
 	tell_loss(catalog, session);

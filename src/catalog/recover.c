@@ -181,6 +181,8 @@ static int on_superblocks_read(struct fc_open_job *job)
 {
 	bool is_blank;
 	int code = decode_superblocks(job, &is_blank);
+	if (code == FC_OK && is_blank && job->catalog->opts.is_read_only)
+		code = fail(job, FC_EFORMAT, "nothing was ever stored in it");
 	if (code == FC_OK && is_blank)
 		code = plan_superblock(job);
 	if (code == FC_OK)
@@ -188,7 +190,9 @@ static int on_superblocks_read(struct fc_open_job *job)
 	if (code != FC_OK)
 		return code;
 	job->page = 0;
-	if (is_blank)
+	if (job->catalog->opts.is_read_only)
+		next_step(job, READ_TABLE);
+	else if (is_blank)
 		next_step(job, ZERO_TABLE);
 	else
 		write_superblock(job, 0);
@@ -517,7 +521,7 @@ static void next_step(struct fc_open_job *job, enum step step)
 		fill_slots(job);
 		break;
 	case REWRITE_TABLE:
-		if (job->damaged_entries == 0)
+		if (job->damaged_entries == 0 || job->catalog->opts.is_read_only)
 			next_arena(job);
 		else
 			rewrite_table(job);

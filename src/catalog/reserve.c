@@ -304,6 +304,17 @@ static void ungrant(struct plan *plan, uint32_t first)
 	}
 }
 
+/* Where the next segment of [start, end) ends. The segments are as few as the limit on their length allows, and about
+ * equally long: a window's two slots take turns, and one that holds only a few blocks leaves the disk waiting. */
+static uint64_t segment_end(const struct plan *plan, uint64_t start, uint64_t end)
+{
+	uint64_t blocks_max = plan->catalog->segment_blocks_max;
+	uint64_t segment_count = (end - start + blocks_max - 1) / blocks_max;
+	uint64_t blocks = (end - start + segment_count - 1) / segment_count;
+	uint64_t granule = plan->catalog->granule;
+	return fc_min_u64(end, to_granule(plan, start + (blocks + granule - 1) / granule * granule));
+}
+
 /* Path blocks [start, end), in as many segments as the limit on their length asks for; all or none. The last one also
  * gets what resuming at `resume_at` needs, if that is not 0. */
 static int grant_blocks(struct plan *plan, enum fc_medium medium, struct fc_session *session, uint64_t start,
@@ -313,7 +324,7 @@ static int grant_blocks(struct plan *plan, enum fc_medium medium, struct fc_sess
 	uint32_t first_grant = plan->reservation->grant_count;
 	int code = FC_OK;
 	for (uint64_t next; start < end && code == FC_OK; start = next) {
-		next = fc_min_u64(end, to_granule(plan, start + plan->catalog->segment_blocks_max));
+		next = segment_end(plan, start, end);
 		begin_shape(plan);
 		code = add_all_groups(plan, start, next);
 		for (uint32_t group = 0; group < geometry->group_count && code == FC_OK && next == end && resume_at > 0;
@@ -570,6 +581,8 @@ int fc_catalog_reserve(struct fc_catalog *catalog, const struct fc_turn *turn, s
 	reservation->blocks_new = reservation->bytes_new = reservation->segments_absorbed = 0;
 	reservation->durable_pending = 0;
 	reservation->durable_code = FC_OK;
+	if (catalog->opts.is_read_only)
+		return fc_error_set(error, FC_EINVAL, "save: the store is open for reading only");
 	if (plan.end == 0)
 		return FC_OK;
 	int code = make_plan(&plan);

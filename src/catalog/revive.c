@@ -65,10 +65,10 @@ void fc_revive_replaced(struct fc_catalog *catalog, struct fc_session *lost)
 {
 	bool any;
 	do {
-		any = false;
+		any = fc_reclaim_take_over(catalog, lost); /* may be the head of what is revived */
 		for (uint32_t number = 0; number < catalog->segment_top; number++) {
 			struct fc_segment *segment = catalog->segments[number];
-			if (segment == NULL || segment->state != FC_SEGMENT_RETIRED || segment->is_cut ||
+			if (segment == NULL || segment->state != FC_SEGMENT_RETIRED || segment->is_spoiled ||
 			    !fc_link_is_linked(&segment->pin_link) || !is_whole_on_medium(catalog, segment) ||
 			    !is_parent_named(catalog, segment) || !is_missing(catalog, segment))
 				continue;

@@ -30,7 +30,7 @@ struct fc_segment {
 	bool is_on_table;            /* its entry may be on the medium */
 	bool was_durable;            /* header and entry are on the medium, synced */
 	bool is_backup;              /* unnamed, kept because what names its blocks would not survive a restart */
-	bool is_cut;                 /* damaged: what it does not name any more is not to be read */
+	bool is_spoiled;             /* damaged, or refused by its medium: it never names again what it does not name */
 	uint64_t seq, turn;
 	uint64_t start_block, end_block; /* path blocks it adds; equal for a segment of resume points only */
 	struct fc_key parent;
@@ -203,6 +203,8 @@ void fc_reclaim_for(struct fc_catalog *catalog, struct fc_arena *arena, uint64_t
 void fc_reclaim_to_watermark(struct fc_catalog *catalog, struct fc_arena *arena);
 /* Frees the session and all that stand on it; none of them is leased. */
 void fc_reclaim_session(struct fc_catalog *catalog, struct fc_session *session);
+/* `lost` has lost blocks: segments of any session that have them too name them now. True if there were some. */
+bool fc_reclaim_take_over(struct fc_catalog *catalog, struct fc_session *lost);
 /* `session` has lost blocks. Segments that have them too name them now; those whose head is gone are retired. */
 void fc_reclaim_orphans(struct fc_catalog *catalog, struct fc_session *session);
 
