@@ -233,6 +233,14 @@ static void begin_put(struct run *run)
 	session->is_busy = open->is_open = true;
 }
 
+static bool has_unsettled_put(const struct run *run, const struct model_session *session)
+{
+	for (uint32_t i = 0; i < PUTS_MAX; i++)
+		if (run->puts[i].session == session && !put_is_settled(&run->puts[i].put))
+			return true;
+	return false;
+}
+
 /* What has become durable since the last time, or could not. */
 static void note_durable(struct run *run)
 {
@@ -242,11 +250,13 @@ static void note_durable(struct run *run)
 		if (open->is_open || open->is_noted || session == NULL || !put_is_settled(&open->put))
 			continue;
 		open->is_noted = true;
+		if (getenv("FC_TALK"))
+			printf("  settled session %lu count %lu: %d\n", open->session_id, open->put.turn.key_count, open->put.durable_code);
 		if (session->id != open->session_id || session->is_twin)
 			continue;
 		struct tip tip = {.count = open->put.turn.key_count};
 		memcpy(tip.keys, open->keys, sizeof(tip.keys));
-		if (open->put.durable_code == FC_OK && session->tip_count > 0)
+		if (open->put.durable_code == FC_OK && session->tip_count > 0 && !has_unsettled_put(run, session))
 			session->safe = tip;
 		if (open->put.durable_code == FC_OK)
 			continue;
@@ -407,6 +417,10 @@ static void step(struct run *run)
 		set_faults(run);
 	if (getenv("FC_TALK"))
 		printf("step %d choice %lu\n", run->step, choice);
+	if (getenv("FC_WATCH"))
+		for (uint32_t i = 0; i < SESSIONS; i++)
+			if (run->sessions[i].id == strtoull(getenv("FC_WATCH"), NULL, 10))
+				printf("    %s\n", picture(&run->world, run->sessions[i].keys, run->sessions[i].count));
 	if (choice < 300)
 		begin_put(run);
 	else if (choice < 700)
