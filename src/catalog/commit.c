@@ -334,6 +334,8 @@ static uint64_t move_segments(struct fc_link *from, struct fc_link *to)
 
 static void start_batch(struct fc_arena *arena)
 {
+	if (arena->catalog->opts.is_read_only)
+		return;
 	if (arena->batch != NULL || !arena->catalog->is_open ||
 	    (fc_list_is_empty(&arena->committing) && fc_list_is_empty(&arena->freeing)))
 		return;
