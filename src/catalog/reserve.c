@@ -22,6 +22,7 @@
 #include "catalog/state.h"
 
 #define SPACE_ATTEMPTS_MAX 64
+#define PIECES_MAX 8 /* of a segment for which no run is long enough */
 
 struct plan {
 	struct fc_catalog *catalog;
@@ -304,19 +305,49 @@ static void ungrant(struct plan *plan, uint32_t first)
 	}
 }
 
+/* Chunks of a segment of path blocks [start, end); UINT64_MAX when there is no such segment. Uses plan->shape. */
+static uint64_t segment_chunks(struct plan *plan, enum fc_medium medium, uint64_t start, uint64_t end)
+{
+	const struct fc_superblock *superblock = &plan->catalog->arenas[medium].superblock;
+	uint64_t bytes;
+	begin_shape(plan);
+	if (add_all_groups(plan, start, end) != FC_OK ||
+	    fc_shape_bytes(&plan->catalog->geometry, &plan->shape, superblock->align, &bytes) != FC_OK)
+		return UINT64_MAX;
+	return (bytes + superblock->chunk_bytes - 1) / superblock->chunk_bytes;
+}
+
+/* Free space that is enough in sum may lie scattered, since sessions leave each other room to grow (space.h). Then a
+ * few shorter segments are better than sessions that are reclaimed for the sake of one run. */
+static uint64_t end_that_fits(struct plan *plan, enum fc_medium medium, uint64_t start, uint64_t end)
+{
+	const struct fc_space *space = &plan->catalog->arenas[medium].space;
+	uint64_t longest = fc_space_largest(space, NULL);
+	uint64_t whole = segment_chunks(plan, medium, start, end);
+	if (whole <= longest || whole > space->free_count)
+		return end;
+	for (uint64_t pieces = 2; pieces <= PIECES_MAX; pieces *= 2) {
+		uint64_t next = start + to_granule(plan, (end - start) / pieces);
+		if (next > start && segment_chunks(plan, medium, start, next) <= longest)
+			return next;
+	}
+	return end;
+}
+
 /* Where the next segment of [start, end) ends. The segments are as few as the limit on their length allows, and about
  * equally long: a window's two slots take turns, and one that holds only a few blocks leaves the disk waiting. */
-static uint64_t segment_end(const struct plan *plan, uint64_t start, uint64_t end)
+static uint64_t segment_end(struct plan *plan, enum fc_medium medium, uint64_t start, uint64_t end)
 {
 	uint64_t blocks_max = plan->catalog->segment_blocks_max;
 	uint64_t segment_count = (end - start + blocks_max - 1) / blocks_max;
 	uint64_t blocks = (end - start + segment_count - 1) / segment_count;
 	uint64_t granule = plan->catalog->granule;
-	return fc_min_u64(end, to_granule(plan, start + (blocks + granule - 1) / granule * granule));
+	uint64_t next = fc_min_u64(end, to_granule(plan, start + (blocks + granule - 1) / granule * granule));
+	return end_that_fits(plan, medium, start, next);
 }
 
-/* Path blocks [start, end), in as many segments as the limit on their length asks for; all or none. The last one also
- * gets what resuming at `resume_at` needs, if that is not 0. */
+/* Path blocks [start, end), in as many segments as their length and the free space ask for; all or none. The last one
+ * also gets what resuming at `resume_at` needs, if that is not 0. */
 static int grant_blocks(struct plan *plan, enum fc_medium medium, struct fc_session *session, uint64_t start,
 			uint64_t end, uint64_t resume_at)
 {
@@ -324,7 +355,7 @@ static int grant_blocks(struct plan *plan, enum fc_medium medium, struct fc_sess
 	uint32_t first_grant = plan->reservation->grant_count;
 	int code = FC_OK;
 	for (uint64_t next; start < end && code == FC_OK; start = next) {
-		next = segment_end(plan, start, end);
+		next = segment_end(plan, medium, start, end);
 		begin_shape(plan);
 		code = add_all_groups(plan, start, next);
 		for (uint32_t group = 0; group < geometry->group_count && code == FC_OK && next == end && resume_at > 0;
