@@ -292,11 +292,11 @@ int fc_space_place(const struct fc_space *space, uint64_t count, uint64_t near, 
 	}
 	uint64_t run_first;
 	uint64_t run = fc_space_largest(space, &run_first);
-	if (run / 2 < count) /* tight: also when 2 * count would overflow */
-		return fc_space_find_first(space, count, first);
 	uint64_t half = run / 2;
-	bool has_room = (run - half) / 2 >= count;
-	*first = has_room && run_first != 0 ? run_first + half : run_first;
+	bool is_roomy = run >= space->chunk_count / FC_SPACE_ROOMS && (run - half) / 2 >= count;
+	if (!is_roomy)
+		return fc_space_find_first(space, count, first);
+	*first = run_first == 0 ? 0 : run_first + half;
 	return 0;
 }
 

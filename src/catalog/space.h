@@ -12,17 +12,17 @@
  *
  *          | A A A |. . . . . . . .          | A A A a a |. . . . . .
  *
- *   2. Otherwise a new extent starts in the middle of the largest free run, if two times the need fits behind the
- *      middle. The first half is left as room for the extent that ends in front of it (nobody ends in front of chunk
- *      0: there it starts at 0).
+ *   2. Otherwise a new extent starts in the middle of the largest free run, if that is at least a 64th of the arena and
+ *      two times the need fits behind the middle. The first half is left as room for the extent that ends in front of
+ *      it (nobody ends in front of chunk 0: there it starts at 0).
  *
  *          | A A A |. . . . . . . . . . . .|          | A A A |. . . . . .| b b |. . . .|
  *                                                              room of A         room of B
  *
- *   3. A largest run that is shorter than that, but at least twice the need, is used from its start, which keeps its
- *      rest whole.
- *   4. When not even that exists, space is tight, and the leftmost run that fits is taken, because first fit wastes
- *      least. FC_EFULL if there is none.
+ *   3. Otherwise the leftmost run that fits is taken, because first fit wastes least. FC_EFULL if there is none.
+ *
+ * The limit of a 64th matters: halving again with every new extent would cut free space evenly into pieces smaller than
+ * the next turn, in an arena that is nearly empty.
  *
  * So k sessions that write in turns halve the space k times between them, and each has about 1/k of it to grow into.
  * Nothing is reserved: room that is not used stays free for all. */
@@ -34,6 +34,7 @@
 
 #define FC_CHUNK_NONE UINT64_MAX
 #define FC_SPACE_CHUNKS_MAX (1ull << 30)
+#define FC_SPACE_ROOMS 64 /* free runs smaller than 1/64 of the arena are not halved */
 
 /* Free runs of a node's chunks. */
 struct fc_space_node {

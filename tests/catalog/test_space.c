@@ -199,18 +199,27 @@ static void nobody_ends_in_front_of_chunk_zero(void **state)
 	assert_placed("....................", 2, FC_CHUNK_NONE, 0);
 }
 
-static void a_run_that_is_not_large_is_used_from_its_start(void **state)
+static void without_a_roomy_run_space_is_filled_from_the_left(void **state)
 {
 	(void)state;
 	assert_placed("xxxx..............", 4, FC_CHUNK_NONE, 4); /* 14 free: 7 behind the middle */
-	assert_placed("x....x........", 4, FC_CHUNK_NONE, 6);     /* 8 free: twice the need, not leftmost */
+	assert_placed("x....x........", 4, FC_CHUNK_NONE, 1);     /* largest is 8: 4 behind its middle */
+	assert_placed("x...x.......", 4, FC_CHUNK_NONE, 5);
 }
 
-static void tight_space_is_filled_from_the_left(void **state)
+/* 1,000 small sessions begin in a large arena. With halving without end the largest run would be smaller than 100,000 /
+ * 1,000. */
+static void many_extents_leave_large_runs(void **state)
 {
 	(void)state;
-	assert_placed("x....x.......", 4, FC_CHUNK_NONE, 1); /* largest is 7, less than twice the need */
-	assert_placed("x...x.......", 4, FC_CHUNK_NONE, 5);
+	struct fc_space space = make_space(100000);
+	for (int session = 0; session < 1000; session++) {
+		uint64_t first;
+		assert_int_equal(fc_space_place(&space, 1, FC_CHUNK_NONE, &first), 0);
+		fc_space_take(&space, first, 1);
+	}
+	assert_true(fc_space_largest(&space, NULL) >= 100000 / (2 * FC_SPACE_ROOMS) - 1);
+	fc_space_deinit(&space);
 }
 
 static void interleaved_writers_each_keep_one_extent(void **state)
@@ -423,8 +432,8 @@ int main(void)
 		cmocka_unit_test_teardown(an_extent_grows_in_place, no_memory_is_left),
 		cmocka_unit_test_teardown(a_new_extent_leaves_room_for_the_one_before_it, no_memory_is_left),
 		cmocka_unit_test_teardown(nobody_ends_in_front_of_chunk_zero, no_memory_is_left),
-		cmocka_unit_test_teardown(a_run_that_is_not_large_is_used_from_its_start, no_memory_is_left),
-		cmocka_unit_test_teardown(tight_space_is_filled_from_the_left, no_memory_is_left),
+		cmocka_unit_test_teardown(without_a_roomy_run_space_is_filled_from_the_left, no_memory_is_left),
+		cmocka_unit_test_teardown(many_extents_leave_large_runs, no_memory_is_left),
 		cmocka_unit_test_teardown(interleaved_writers_each_keep_one_extent, no_memory_is_left),
 		cmocka_unit_test_teardown(growing_adds_free_chunks_and_keeps_the_taken, no_memory_is_left),
 		cmocka_unit_test_teardown(shrinking_needs_a_free_tail, no_memory_is_left),
