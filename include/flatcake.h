@@ -224,7 +224,9 @@ void fc_store_opts_init(struct fc_store_opts *opts);
 int fc_store_open(struct fc_store **store, const char *address, const struct fc_store_opts *opts,
 		  struct fc_error *error);
 
-/* Ends every request (FC_ECANCELED), makes everything committed durable, and frees the store. NULL is allowed. */
+/* Ends every request (FC_ECANCELED), makes everything committed durable, and frees the store. NULL is allowed. Of the
+ * store's functions none may be running or follow; loads, saves and KV descriptions that are still there can be waited
+ * for, and are freed by their own functions as ever. */
 void fc_store_close(struct fc_store *store);
 
 /* Returns once everything that was saved before the call is durable, or the error that prevented it. */
@@ -270,6 +272,11 @@ struct fc_session_id {
 
 /* Hashes any string (a header, a chat id) to a session id; never {0, 0}. */
 struct fc_session_id fc_session_id_from_text(const char *text);
+
+/* How many blocks of all groups the index finds in a session's segments; what it stands on counts for their owners.
+ * FC_ENOENT when the store does not know it: it was never saved, or has been reclaimed. Waits for the store's thread,
+ * never for I/O. */
+int fc_session_blocks(struct fc_store *store, struct fc_session_id id, uint64_t *blocks);
 
 /* ---- match and load -----------------------------------------------------------------------------------------------
  */

@@ -177,15 +177,15 @@ void fc_core_free(struct fc_core *core)
 	fc_alloc_free(alloc, core, sizeof(*core));
 }
 
-void fc_core_cancel_all(struct fc_core *core)
+void fc_core_free_all(struct fc_core *core)
 {
 	fc_list_for_each_safe(link, &core->loads)
 	{
-		fc_core_load_cancel(core, fc_container_of(link, struct fc_core_load, link));
+		fc_core_load_free(core, fc_container_of(link, struct fc_core_load, link));
 	}
 	fc_list_for_each_safe(link, &core->saves)
 	{
-		fc_core_save_cancel(core, fc_container_of(link, struct fc_core_save, link));
+		fc_core_save_free(core, fc_container_of(link, struct fc_core_save, link));
 	}
 }
 

@@ -135,8 +135,9 @@ uint64_t fc_core_durable_sequence(const struct fc_core *core);
 /* Saves that were visible and could not be made durable. */
 uint64_t fc_core_durable_failures(const struct fc_core *core);
 
-/* Cancels every request that has not ended. */
-void fc_core_cancel_all(struct fc_core *core);
+/* Cancels every request that has not ended, and gives each back when it has. Their owners are told, and must not free
+ * them any more. */
+void fc_core_free_all(struct fc_core *core);
 
 struct fc_catalog *fc_core_catalog(struct fc_core *core);
 

@@ -37,9 +37,22 @@ static int read_superblocks(struct fc_media *media, uint8_t *buffer, struct fc_e
 	return fc_error_set(error, FC_EIO, "reading the superblock: %s", fc_code_text((int)wait.io.result));
 }
 
-/* An arena of another size than asked for is resized, but only if it is one of ours, of this geometry. Anything else is
- * left to the catalog to refuse. */
-static int check_before_resize(struct fc_media *media, const struct fc_geometry *geometry, struct fc_error *error)
+/* What lies in the arena keeps its place, so the superblock says how small it may become. */
+static int check_superblock(const struct fc_superblock *superblock, const struct fc_geometry *geometry, uint64_t bytes,
+			    struct fc_error *error)
+{
+	uint64_t least = superblock->data_offset + superblock->chunk_bytes;
+	int code = fc_geometry_same(&superblock->geometry, geometry, error);
+	if (code == FC_OK && bytes < least)
+		code = fc_error_set(error, FC_EINVAL, "%llu bytes are too few for this arena; at least %llu are needed",
+				    (unsigned long long)bytes, (unsigned long long)least);
+	return code;
+}
+
+/* An arena of another size than asked for is resized, but only if it is one of ours, of this geometry, or has never
+ * been written. Anything else is left as it is. */
+static int check_before_resize(struct fc_media *media, const struct fc_geometry *geometry, uint64_t bytes,
+			       struct fc_error *error)
 {
 	if (media->bytes < FC_TABLE_OFFSET)
 		return fc_error_set(error, FC_EFORMAT,
@@ -50,13 +63,15 @@ static int check_before_resize(struct fc_media *media, const struct fc_geometry 
 		return fc_error_set(error, FC_ENOMEM, "superblock buffer");
 	struct fc_superblock superblock;
 	int code = read_superblocks(media, buffer, error);
-	if (code == FC_OK) {
+	bool is_blank =
+		code == FC_OK && fc_superblock_is_blank(buffer) && fc_superblock_is_blank(buffer + FC_SUPERBLOCK_BYTES);
+	if (code == FC_OK && !is_blank) {
 		code = fc_superblock_decode(&superblock, buffer, error);
 		if (code != FC_OK)
 			code = fc_superblock_decode(&superblock, buffer + FC_SUPERBLOCK_BYTES, error);
+		if (code == FC_OK)
+			code = check_superblock(&superblock, geometry, bytes, error);
 	}
-	if (code == FC_OK)
-		code = fc_geometry_same(&superblock.geometry, geometry, error);
 	free(buffer);
 	return code;
 }
@@ -81,7 +96,7 @@ static int open_ssd(struct fc_store *store, struct fc_error *error)
 	struct fc_media *media = store->media[FC_SSD];
 	if (media->is_new || media->bytes == opts.bytes || !is_regular_file(opts.path))
 		return FC_OK;
-	code = check_before_resize(media, &store->geometry, error);
+	code = check_before_resize(media, &store->geometry, opts.bytes, error);
 	if (code == FC_OK)
 		code = fc_ssd_resize(media, opts.bytes, error);
 	return code == FC_OK ? code : fc_error_wrap(error, code, "%s", opts.path);
@@ -96,7 +111,7 @@ static int open_memory(struct fc_store *store, struct fc_error *error)
 	struct fc_media *media = store->media[FC_MEMORY];
 	if (media->is_new || media->bytes == opts.bytes || opts.path == NULL)
 		return FC_OK;
-	code = check_before_resize(media, &store->geometry, error);
+	code = check_before_resize(media, &store->geometry, opts.bytes, error);
 	if (code == FC_OK)
 		code = fc_memory_resize(media, opts.bytes, error);
 	return code == FC_OK ? code : fc_error_wrap(error, code, "%s", opts.path);

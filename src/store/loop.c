@@ -21,15 +21,21 @@ void fc_store_announce(struct fc_store *store)
 		eventfd_write(store->event_fd, 1);
 }
 
-void fc_store_run(struct fc_store *store, struct fc_command *command)
+bool fc_store_run(struct fc_store *store, struct fc_command *command)
 {
-	command->is_done = false;
+	command->is_done = command->is_refused = false;
 	pthread_mutex_lock(&store->mutex);
-	fc_list_push(&store->commands, &command->link);
-	eventfd_write(store->wake_fd, 1);
+	if (store->has_ended) {
+		command->is_done = command->is_refused = true;
+	} else {
+		fc_list_push(&store->commands, &command->link);
+		eventfd_write(store->wake_fd, 1);
+	}
 	while (!command->is_done)
 		pthread_cond_wait(&store->changed, &store->mutex);
+	bool has_run = !command->is_refused;
 	pthread_mutex_unlock(&store->mutex);
+	return has_run;
 }
 
 void fc_store_answer(struct fc_store *store, struct fc_command *command)
@@ -47,8 +53,10 @@ static void on_opened(void *context, int code, const struct fc_error *error)
 	struct fc_store *store = context;
 	store->is_opened = true;
 	store->open_code = code;
-	if (code != FC_OK)
-		store->open_error = *error;
+	if (code == FC_OK)
+		return;
+	store->open_error = *error;
+	fc_error_wrap(&store->open_error, code, "%s", store->dir);
 }
 
 static int random_bits(void *bits, size_t bytes, struct fc_error *error)
@@ -192,18 +200,32 @@ static void run_sync(struct fc_store *store, struct fc_command *command)
 int fc_store_sync(struct fc_store *store, struct fc_error *error)
 {
 	struct sync_command sync = {.command.run = run_sync};
-	fc_store_run(store, &sync.command);
+	if (!fc_store_run(store, &sync.command))
+		sync.code = FC_ECANCELED;
 	return sync.code == FC_OK ? FC_OK : fc_error_set(error, sync.code, "sync: a save could not be made durable");
 }
 
 static bool may_stop(struct fc_store *store)
 {
 	pthread_mutex_lock(&store->mutex);
-	bool is_closing = store->is_closing;
+	store->is_ending = store->is_closing;
 	pthread_mutex_unlock(&store->mutex);
-	if (is_closing)
-		fc_core_cancel_all(store->core);
-	return is_closing && fc_core_is_idle(store->core);
+	if (store->is_ending)
+		fc_core_free_all(store->core);
+	return store->is_ending && fc_core_is_idle(store->core);
+}
+
+static void refuse_commands(struct fc_store *store)
+{
+	struct fc_link *link;
+	pthread_mutex_lock(&store->mutex);
+	store->has_ended = true;
+	while ((link = fc_list_pop(&store->commands)) != NULL) {
+		struct fc_command *command = fc_container_of(link, struct fc_command, link);
+		command->is_done = command->is_refused = true;
+	}
+	pthread_cond_broadcast(&store->changed);
+	pthread_mutex_unlock(&store->mutex);
 }
 
 static void close_all(struct fc_store *store)
@@ -230,6 +252,7 @@ void *fc_store_thread(void *context)
 		if (count == 0)
 			sleep_until_something(store);
 	}
+	refuse_commands(store);
 	close_all(store);
 	return NULL;
 }

@@ -68,6 +68,11 @@ static int check_kv(const struct fc_store *store, const struct fc_kv *kv, const 
 	return FC_OK;
 }
 
+static int refuse_closing(const char *what, struct fc_error *error)
+{
+	return fc_error_set(error, FC_ECANCELED, "%s: the store is being closed", what);
+}
+
 /* ---- loads ---- */
 
 struct load_command {
@@ -81,8 +86,9 @@ struct load_command {
 static void run_load_submit(struct fc_store *store, struct fc_command *command)
 {
 	struct load_command *load = fc_container_of(command, struct load_command, command);
-	load->code = fc_core_load_submit(store->core, load->opts, load->opts->kv->layers, load->load,
-					 &load->load->core_load, load->error);
+	load->code = store->is_ending ? refuse_closing("load", load->error)
+				      : fc_core_load_submit(store->core, load->opts, load->opts->kv->layers, load->load,
+							    &load->load->core_load, load->error);
 	fc_store_answer(store, command);
 }
 
@@ -97,10 +103,13 @@ int fc_load_submit(struct fc_store *store, const struct fc_load_opts *opts, stru
 		return fc_error_set(error, FC_ENOMEM, "load: %s", fc_code_text(FC_ENOMEM));
 	load->request = (struct fc_request){.store = store, .user = opts->user, .is_load = true};
 	*result = load; /* before the first event can name it */
+	fc_store_hold(store);
 	struct load_command command = {.command.run = run_load_submit, .opts = opts, .load = load, .error = error};
-	fc_store_run(store, &command.command);
+	if (!fc_store_run(store, &command.command))
+		command.code = refuse_closing("load", error);
 	if (command.code != FC_OK) {
 		*result = NULL;
+		fc_store_release(store, &load->request);
 		free(load);
 	}
 	return command.code;
@@ -115,7 +124,7 @@ static void run_load_cancel(struct fc_store *store, struct fc_command *command)
 void fc_load_cancel(struct fc_load *load)
 {
 	struct load_command command = {.command.run = run_load_cancel, .load = load};
-	fc_store_run(load->request.store, &command.command);
+	(void)fc_store_run(load->request.store, &command.command); /* else it has ended */
 }
 
 int fc_load_wait(struct fc_load *load, struct fc_load_result *result)
@@ -135,15 +144,9 @@ static void run_load_free(struct fc_store *store, struct fc_command *command)
 {
 	struct fc_core_load *core_load = fc_container_of(command, struct load_command, command)->load->core_load;
 	core_load->owner = NULL;
-	fc_core_load_free(store->core, core_load);
+	if (!store->is_ending)
+		fc_core_load_free(store->core, core_load);
 	fc_store_answer(store, command);
-}
-
-static void forget(struct fc_request *request)
-{
-	pthread_mutex_lock(&request->store->mutex);
-	fc_list_remove(&request->pending_link);
-	pthread_mutex_unlock(&request->store->mutex);
 }
 
 void fc_load_free(struct fc_load *load)
@@ -153,8 +156,8 @@ void fc_load_free(struct fc_load *load)
 	fc_load_cancel(load);
 	(void)fc_load_wait(load, NULL);
 	struct load_command command = {.command.run = run_load_free, .load = load};
-	fc_store_run(load->request.store, &command.command);
-	forget(&load->request);
+	(void)fc_store_run(load->request.store, &command.command);
+	fc_store_release(load->request.store, &load->request);
 	free(load);
 }
 
@@ -170,7 +173,8 @@ static void run_take(struct fc_store *store, struct fc_command *command)
 int fc_ready_take(struct fc_store *store, struct fc_load **load)
 {
 	struct load_command command = {.command.run = run_take};
-	fc_store_run(store, &command.command);
+	if (!fc_store_run(store, &command.command))
+		command.code = FC_ECANCELED;
 	*load = command.load;
 	return command.code;
 }
@@ -188,8 +192,9 @@ struct save_command {
 static void run_save_submit(struct fc_store *store, struct fc_command *command)
 {
 	struct save_command *save = fc_container_of(command, struct save_command, command);
-	save->code = fc_core_save_submit(store->core, save->opts, save->opts->kv->layers, save->save,
-					 &save->save->core_save, save->error);
+	save->code = store->is_ending ? refuse_closing("save", save->error)
+				      : fc_core_save_submit(store->core, save->opts, save->opts->kv->layers, save->save,
+							    &save->save->core_save, save->error);
 	fc_store_answer(store, command);
 }
 
@@ -204,10 +209,13 @@ int fc_save_submit(struct fc_store *store, const struct fc_save_opts *opts, stru
 		return fc_error_set(error, FC_ENOMEM, "save: %s", fc_code_text(FC_ENOMEM));
 	save->request = (struct fc_request){.store = store, .user = opts->user};
 	*result = save;
+	fc_store_hold(store);
 	struct save_command command = {.command.run = run_save_submit, .opts = opts, .save = save, .error = error};
-	fc_store_run(store, &command.command);
+	if (!fc_store_run(store, &command.command))
+		command.code = refuse_closing("save", error);
 	if (command.code != FC_OK) {
 		*result = NULL;
+		fc_store_release(store, &save->request);
 		free(save);
 	}
 	return command.code;
@@ -222,7 +230,7 @@ static void run_save_cancel(struct fc_store *store, struct fc_command *command)
 void fc_save_cancel(struct fc_save *save)
 {
 	struct save_command command = {.command.run = run_save_cancel, .save = save};
-	fc_store_run(save->request.store, &command.command);
+	(void)fc_store_run(save->request.store, &command.command); /* else it has ended */
 }
 
 int fc_save_wait(struct fc_save *save, bool until_durable, struct fc_save_result *result)
@@ -244,7 +252,8 @@ static void run_save_free(struct fc_store *store, struct fc_command *command)
 {
 	struct fc_core_save *core_save = fc_container_of(command, struct save_command, command)->save->core_save;
 	core_save->owner = NULL;
-	fc_core_save_free(store->core, core_save);
+	if (!store->is_ending)
+		fc_core_save_free(store->core, core_save);
 	fc_store_answer(store, command);
 }
 
@@ -255,7 +264,7 @@ void fc_save_free(struct fc_save *save)
 	fc_save_cancel(save);
 	(void)fc_save_wait(save, false, NULL);
 	struct save_command command = {.command.run = run_save_free, .save = save};
-	fc_store_run(save->request.store, &command.command);
-	forget(&save->request);
+	(void)fc_store_run(save->request.store, &command.command);
+	fc_store_release(save->request.store, &save->request);
 	free(save);
 }

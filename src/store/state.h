@@ -3,7 +3,10 @@
  * One thread of the store's own runs the core. Callers reach it through a queue of commands: a command lies on the
  * caller's stack, the store's thread runs it between two steps of the core, and the caller sleeps until then. No
  * command waits for I/O. What happens later (layers, ends) is noted in the public request under `mutex` and announced
- * through `event_fd`. */
+ * through `event_fd`.
+ *
+ * Closing: the core takes every request back (their public halves are told that they have ended), the thread ends, and
+ * whatever public halves are left keep only this struct alive. */
 #ifndef FC_STORE_STATE_H
 #define FC_STORE_STATE_H
 
@@ -11,10 +14,13 @@
 
 #include <pthread.h>
 
+struct fc_request;
+
 struct fc_command {
 	struct fc_link link;
 	void (*run)(struct fc_store *store, struct fc_command *command);
 	bool is_done;
+	bool is_refused; /* it has not run, because the store's thread has ended */
 };
 
 struct fc_store {
@@ -25,6 +31,7 @@ struct fc_store {
 	struct fc_device *device;
 	bool is_opened;
 	int open_code;
+	bool is_ending;       /* the core has taken every request back; new ones are refused */
 	struct fc_link syncs; /* sync commands that wait */
 
 	/* set at open */
@@ -41,6 +48,9 @@ struct fc_store {
 	struct fc_link commands;
 	struct fc_link pending; /* requests with events to be taken */
 	bool is_ready, is_closing;
+	bool has_ended;         /* the thread runs no more commands */
+	bool is_closed;         /* only requests keep the store alive */
+	uint64_t request_count; /* public loads and saves that are not freed */
 };
 
 /* Part of a public load or save: its place in the list of those that have events. */
@@ -75,8 +85,8 @@ struct fc_kv {
 
 /* loop.c */
 void *fc_store_thread(void *store);
-/* Runs a command on the store's thread and returns when it has run. */
-void fc_store_run(struct fc_store *store, struct fc_command *command);
+/* Runs a command on the store's thread and returns when it has run. False: the thread has ended, and nothing ran. */
+bool fc_store_run(struct fc_store *store, struct fc_command *command);
 /* A command's last act: after it the caller's stack, and the command on it, are gone. */
 void fc_store_answer(struct fc_store *store, struct fc_command *command);
 /* Wakes every caller that waits, and marks `event_fd` readable. The mutex is held. */
@@ -84,6 +94,10 @@ void fc_store_announce(struct fc_store *store);
 
 /* arenas.c: opens the media of a store. On failure what was opened stays in store->media. */
 FC_MUST_USE int fc_store_open_media(struct fc_store *store, struct fc_error *error);
+
+/* store.c: requests keep the store's memory until the last of them is freed, be that after the close */
+void fc_store_hold(struct fc_store *store);
+void fc_store_release(struct fc_store *store, struct fc_request *request);
 
 /* events.c: the core's callback, and the list of requests with events */
 void fc_store_on_event(void *store, enum fc_event_kind kind, struct fc_core_load *load, struct fc_core_save *save,

@@ -5,6 +5,7 @@
 #include "host/alloc.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <sodium.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -86,9 +87,37 @@ static void free_store(struct fc_store *store)
 	free(store);
 }
 
+void fc_store_hold(struct fc_store *store)
+{
+	pthread_mutex_lock(&store->mutex);
+	store->request_count++;
+	pthread_mutex_unlock(&store->mutex);
+}
+
+void fc_store_release(struct fc_store *store, struct fc_request *request)
+{
+	pthread_mutex_lock(&store->mutex);
+	fc_list_remove(&request->pending_link);
+	bool is_last = --store->request_count == 0 && store->is_closed;
+	pthread_mutex_unlock(&store->mutex);
+	if (is_last)
+		free_store(store);
+}
+
+/* The program's signals are for the program's threads. */
+static int create_thread(struct fc_store *store)
+{
+	sigset_t all, before;
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	int failed = pthread_create(&store->thread, NULL, fc_store_thread, store);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	return failed;
+}
+
 static int start_thread(struct fc_store *store, struct fc_error *error)
 {
-	int failed = pthread_create(&store->thread, NULL, fc_store_thread, store);
+	int failed = create_thread(store);
 	if (failed != 0)
 		return fc_error_set(error, FC_ESYSTEM, "pthread_create: %s", strerror(failed));
 	pthread_mutex_lock(&store->mutex);
@@ -129,7 +158,12 @@ void fc_store_close(struct fc_store *store)
 	eventfd_write(store->wake_fd, 1);
 	pthread_mutex_unlock(&store->mutex);
 	pthread_join(store->thread, NULL);
-	free_store(store);
+	pthread_mutex_lock(&store->mutex);
+	store->is_closed = true;
+	bool is_last = store->request_count == 0;
+	pthread_mutex_unlock(&store->mutex);
+	if (is_last)
+		free_store(store);
 }
 
 /* ---- questions ---- */
@@ -161,8 +195,29 @@ static void run_match(struct fc_store *store, struct fc_command *command)
 int fc_match(struct fc_store *store, const struct fc_key *keys, uint64_t key_count, struct fc_match *match)
 {
 	struct match_command command = {.command.run = run_match, .keys = keys, .key_count = key_count, .match = match};
-	fc_store_run(store, &command.command);
-	return command.code;
+	if ((keys == NULL && key_count > 0) || key_count > UINT32_MAX)
+		return FC_EINVAL;
+	return fc_store_run(store, &command.command) ? command.code : FC_ECANCELED;
+}
+
+struct session_command {
+	struct fc_command command;
+	struct fc_session_id id;
+	uint64_t *blocks;
+	int code;
+};
+
+static void run_session_blocks(struct fc_store *store, struct fc_command *command)
+{
+	struct session_command *session = fc_container_of(command, struct session_command, command);
+	session->code = fc_catalog_session_blocks(fc_core_catalog(store->core), session->id, session->blocks);
+	fc_store_answer(store, command);
+}
+
+int fc_session_blocks(struct fc_store *store, struct fc_session_id id, uint64_t *blocks)
+{
+	struct session_command command = {.command.run = run_session_blocks, .id = id, .blocks = blocks};
+	return fc_store_run(store, &command.command) ? command.code : FC_ECANCELED;
 }
 
 struct stats_command {
@@ -179,6 +234,5 @@ static void run_stats(struct fc_store *store, struct fc_command *command)
 int fc_store_stats(struct fc_store *store, struct fc_stats *stats)
 {
 	struct stats_command command = {.command.run = run_stats, .stats = stats};
-	fc_store_run(store, &command.command);
-	return FC_OK;
+	return fc_store_run(store, &command.command) ? FC_OK : FC_ECANCELED;
 }

@@ -153,7 +153,7 @@ static void a_device_without_memory_for_windows_is_an_error(void **state)
 	core_world_deinit(&world);
 }
 
-static void cancelling_everything_ends_every_request(void **state)
+static void freeing_everything_ends_every_request_and_tells_its_owner(void **state)
 {
 	(void)state;
 	struct core_world world;
@@ -164,24 +164,27 @@ static void cancelling_everything_ends_every_request(void **state)
 	path_keys(1, 0, keys, 8);
 	path_keys(2, 0, others, 8);
 	assert_int_equal(core_world_save(&world, 1, 0, keys, 8).code, 0);
-	world.ssd.is_holding[FC_IO_READ] = world.ssd.is_holding[FC_IO_WRITE] = true;
-	for (int i = 0; i < 4; i++) {
-		struct fc_load_opts opts = core_world_load_opts(&world, keys, 8);
-		loads[i] = core_world_submit_load(&world, &opts);
-	}
-	struct fc_save_opts opts = core_world_save_opts(&world, 2, 0, others, 8);
-	struct fc_core_save *save = core_world_submit_save(&world, &opts);
+	world.event_count = 0;
+	struct fc_load_opts opts = core_world_load_opts(&world, keys, 8);
+	opts.is_started_when_ready = false;
+	loads[0] = core_world_submit_load(&world, &opts);
 	core_world_settle(&world);
-	fc_core_cancel_all(world.core);
+	assert_int_equal(loads[0]->state, FC_LOAD_READY); /* in place, and nobody takes it */
+	world.ssd.is_holding[FC_IO_READ] = world.ssd.is_holding[FC_IO_WRITE] = true;
+	for (int i = 1; i < 4; i++)
+		loads[i] = core_world_submit_load(&world, &opts);
+	struct fc_save_opts save_opts = core_world_save_opts(&world, 2, 0, others, 8);
+	struct fc_core_save *save = core_world_submit_save(&world, &save_opts);
+	core_world_settle(&world);
+	fc_core_free_all(world.core);
+	fc_core_free_all(world.core); /* a second time does nothing more */
 	hold_media_release(&world.ssd);
 	core_world_settle(&world);
-	assert_int_equal(save->result.code, FC_ECANCELED);
-	assert_false(fc_core_is_idle(world.core)); /* nobody has given them back */
 	for (int i = 0; i < 4; i++) {
-		assert_int_equal(loads[i]->result.code, FC_ECANCELED);
-		fc_core_load_free(world.core, loads[i]);
+		assert_int_equal(core_world_count_events(&world, FC_EVENT_LOADED, loads[i]), 1);
+		assert_int_equal(loads[i]->result.code, i == 0 ? FC_OK : FC_ECANCELED);
 	}
-	fc_core_save_free(world.core, save);
+	assert_int_equal(save->result.code, FC_ECANCELED);
 	assert_true(fc_core_is_idle(world.core));
 	core_world_deinit(&world);
 }
@@ -196,7 +199,7 @@ int main(void)
 		cmocka_unit_test(an_arena_of_another_geometry_is_refused_and_left_as_it_was),
 		cmocka_unit_test(want_of_memory_while_opening_leaks_nothing),
 		cmocka_unit_test(a_device_without_memory_for_windows_is_an_error),
-		cmocka_unit_test(cancelling_everything_ends_every_request),
+		cmocka_unit_test(freeing_everything_ends_every_request_and_tells_its_owner),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
