@@ -37,8 +37,8 @@ struct model_session {
 	struct tip tips[TIPS_MAX];
 	uint32_t tip_count;
 	struct tip safe; /* the last one that became durable: what is left when a medium refuses what came after it */
-	bool is_busy; /* a put of it is open */
-	bool is_twin; /* others own its blocks, so it has none that it must still have */
+	bool is_busy;    /* a put of it is open */
+	bool is_twin;    /* others own its blocks, so it has none that it must still have */
 };
 
 struct open_load {
@@ -164,9 +164,14 @@ static void check_tips(struct run *run)
 			struct tip *tip = &run->sessions[i].tips[j];
 			if (getenv("FC_TALK") && stored(&run->world, tip->keys, tip->count) != tip->count) {
 				struct fc_path path = {0};
-				assert_int_equal(fc_catalog_match(run->world.catalog, tip->keys, tip->count, 0, false, &path), 0);
-				printf("session %lu tip %lu prompt %lu stored %lu resume %lu: %s; step %d\n", run->sessions[i].id, tip->count, run->sessions[i].prompt_count, path.stored_blocks, path.blocks, picture(&run->world, tip->keys, tip->count), run->step);
-				}
+				assert_int_equal(
+					fc_catalog_match(run->world.catalog, tip->keys, tip->count, 0, false, &path),
+					0);
+				printf("session %lu tip %lu prompt %lu stored %lu resume %lu: %s; step %d\n",
+				       run->sessions[i].id, tip->count, run->sessions[i].prompt_count,
+				       path.stored_blocks, path.blocks, picture(&run->world, tip->keys, tip->count),
+				       run->step);
+			}
 			assert_int_equal(stored(&run->world, tip->keys, tip->count), tip->count);
 		}
 }
@@ -220,7 +225,9 @@ static void begin_put(struct run *run)
 		}
 	int code = put_reserve(&open->put);
 	if (getenv("FC_TALK"))
-		printf("  reserve session %lu count %lu shared %lu from %lu: %d grants %u new %lu %s\n", session->id, session->count, open->put.turn.shared_blocks, open->put.turn.resident[0].first_block, code, open->put.reservation.grant_count, open->put.reservation.blocks_new, open->put.error.text);
+		printf("  reserve session %lu count %lu shared %lu from %lu: %d grants %u new %lu %s\n", session->id,
+		       session->count, open->put.turn.shared_blocks, open->put.turn.resident[0].first_block, code,
+		       open->put.reservation.grant_count, open->put.reservation.blocks_new, open->put.error.text);
 	if (code != FC_OK) {
 		run->refused++;
 		session->tip_count = 0; /* the model follows no branch of it any more */
@@ -247,18 +254,20 @@ static void note_durable(struct run *run)
 	for (uint32_t i = 0; i < PUTS_MAX; i++) {
 		struct open_put *open = &run->puts[i];
 		struct model_session *session = open->session;
-		if (open->is_open || open->is_noted || session == NULL || !put_is_settled(&open->put))
+		bool has_failed = open->put.reservation.durable_code != FC_OK; /* of two media, one may be early */
+		if (open->is_open || open->is_noted || session == NULL || (!put_is_settled(&open->put) && !has_failed))
 			continue;
 		open->is_noted = true;
 		if (getenv("FC_TALK"))
-			printf("  settled session %lu count %lu: %d\n", open->session_id, open->put.turn.key_count, open->put.durable_code);
+			printf("  settled session %lu count %lu: %d\n", open->session_id, open->put.turn.key_count,
+			       open->put.reservation.durable_code);
 		if (session->id != open->session_id || session->is_twin)
 			continue;
 		struct tip tip = {.count = open->put.turn.key_count};
 		memcpy(tip.keys, open->keys, sizeof(tip.keys));
-		if (open->put.durable_code == FC_OK && session->tip_count > 0 && !has_unsettled_put(run, session))
+		if (!has_failed && session->tip_count > 0 && !has_unsettled_put(run, session))
 			session->safe = tip;
-		if (open->put.durable_code == FC_OK)
+		if (!has_failed)
 			continue;
 		run->unsaved++;
 		session->tip_count = 0;
@@ -469,8 +478,11 @@ static void finish(struct run *run)
 {
 	if (getenv("FC_TALK")) {
 		struct fc_stats st = world_stats(&run->world);
-		printf("saved %lu unsaved %lu refused %lu crashes %lu reclaimed %lu/%lu absorbed %lu/%lu cut %lu dropped %lu sessions %lu\n", run->saved, run->unsaved, run->refused, run->crashes,
-		st.media[0].sessions_reclaimed, st.media[1].sessions_reclaimed, st.media[0].segments_absorbed, st.media[1].segments_absorbed, st.sessions_cut, st.dropped_segments, world_sessions(&run->world));
+		printf("saved %lu unsaved %lu refused %lu crashes %lu reclaimed %lu/%lu absorbed %lu/%lu cut %lu "
+		       "dropped %lu sessions %lu\n",
+		       run->saved, run->unsaved, run->refused, run->crashes, st.media[0].sessions_reclaimed,
+		       st.media[1].sessions_reclaimed, st.media[0].segments_absorbed, st.media[1].segments_absorbed,
+		       st.sessions_cut, st.dropped_segments, world_sessions(&run->world));
 	}
 	for (uint32_t i = 0; i < LOADS_MAX; i++) {
 		release_load(run, &run->loads[i]);
