@@ -87,9 +87,7 @@ static void withdraw(struct fc_catalog *catalog, struct fc_segment *segment, int
 	if (segment->state == FC_SEGMENT_VISIBLE) {
 		struct fc_session *session = segment->session;
 		session->reserved_count++; /* keeps it while its segments change */
-		segment->is_spoiled = true;
-		for (uint64_t entry = 0; entry < segment->shape.entry_count; entry++)
-			fc_segment_unname(catalog, segment, entry);
+		fc_segment_spoil(catalog, segment, 0, true);
 		fc_revive_replaced(catalog, session);
 		fc_segment_retire(catalog, segment);
 		fc_reclaim_orphans(catalog, session);
@@ -264,7 +262,8 @@ static int add_pages_of(struct fc_commit_batch *batch, struct fc_link *list)
 	return code;
 }
 
-/* One that was reclaimed meanwhile is not written any more; one that was replaced is, in case what replaced it fails. */
+/* One that was reclaimed meanwhile is not written any more; one that was replaced is, in case what replaced it fails.
+ */
 static bool is_worth_writing(const struct fc_segment *segment)
 {
 	return segment->state != FC_SEGMENT_RETIRED || fc_link_is_linked(&segment->pin_link);

@@ -42,22 +42,12 @@ static bool is_orphan(const struct fc_catalog *catalog, const struct fc_segment 
 	return segment->start_block > 0 && fc_location_is_none(fc_index_find(&catalog->index, segment->parent));
 }
 
-static bool has_unnamed_blocks(const struct fc_catalog *catalog, const struct fc_segment *segment)
-{
-	if (segment->named_count == segment->shape.entry_count || segment->is_spoiled || is_orphan(catalog, segment))
-		return false;
-	uint64_t entry = 0;
-	while (entry < segment->shape.entry_count &&
-	       !fc_location_is_none(fc_index_find(&catalog->index, segment->keys[entry])))
-		entry++;
-	return entry < segment->shape.entry_count;
-}
-
 /* The segment names what it has and nobody names any more. Where memory for that is missing, it goes: blocks behind a
  * gap are worth nothing. */
 static bool take_over(struct fc_catalog *catalog, struct fc_segment *segment, struct fc_session *lost)
 {
-	if (!has_unnamed_blocks(catalog, segment))
+	if (segment->named_count == segment->shape.entry_count || is_orphan(catalog, segment) ||
+	    !fc_segment_has_unnamed(catalog, segment))
 		return false;
 	int code = fc_session_depend_after_move(catalog, lost, segment->session);
 	if (code == FC_OK)
@@ -331,20 +321,12 @@ void fc_catalog_cut(struct fc_catalog *catalog, struct fc_segment *segment, uint
 	struct fc_session *session = segment->session;
 	const struct fc_range *bad = fc_shape_range_of(&segment->shape, entry);
 	uint64_t bad_block = bad->block_first + (entry - bad->entry_first);
-	uint64_t path_block = bad_block * fc_group_span(&catalog->geometry, bad->group);
 	session->reserved_count++;
-	fc_segment_unname(catalog, segment, entry);
-	for (uint32_t i = 0; i < segment->shape.range_count; i++) {
-		const struct fc_range *range = &segment->shape.ranges[i];
-		bool both_all = catalog->geometry.groups[range->group].rule == FC_RULE_ALL &&
-				catalog->geometry.groups[bad->group].rule == FC_RULE_ALL;
-		uint64_t span = fc_group_span(&catalog->geometry, range->group);
-		for (uint64_t j = 0; both_all && j < range->count; j++)
-			if ((range->block_first + j + 1) * span > path_block)
-				fc_segment_unname(catalog, segment, range->entry_first + j);
-	}
+	if (catalog->geometry.groups[bad->group].rule == FC_RULE_ALL)
+		fc_segment_spoil(catalog, segment, bad_block * fc_group_span(&catalog->geometry, bad->group), false);
+	else
+		fc_segment_spoil(catalog, segment, UINT64_MAX, true);
 	catalog->sessions_cut++;
-	segment->is_spoiled = true;
 	if (segment->named_count == 0)
 		fc_segment_retire(catalog, segment);
 	tell_loss(catalog, session);

@@ -2,8 +2,8 @@
  *
  * A replaced segment stays on its medium, pinned by what replaced it, until that is durable (publish.c). One that was
  * replaced by several is pinned by the one that took its last name, and any of them may be refused. So all pinned
- * segments are asked, not only those of the refused one; and what they still pin in their turn is asked as well, since a
- * refused segment may itself have been replaced before it was durable. */
+ * segments are asked, not only those of the refused one; and what they still pin in their turn is asked as well, since
+ * a refused segment may itself have been replaced before it was durable. */
 #include "catalog/state.h"
 
 static bool is_whole_on_medium(const struct fc_catalog *catalog, const struct fc_segment *segment)
@@ -14,15 +14,6 @@ static bool is_whole_on_medium(const struct fc_catalog *catalog, const struct fc
 static bool is_parent_named(const struct fc_catalog *catalog, const struct fc_segment *segment)
 {
 	return segment->start_block == 0 || !fc_location_is_none(fc_index_find(&catalog->index, segment->parent));
-}
-
-static bool is_missing(const struct fc_catalog *catalog, const struct fc_segment *segment)
-{
-	uint64_t entry = 0;
-	while (entry < segment->shape.entry_count &&
-	       !fc_location_is_none(fc_index_find(&catalog->index, segment->keys[entry])))
-		entry++;
-	return entry < segment->shape.entry_count;
 }
 
 static int depend_as_before(struct fc_catalog *catalog, struct fc_segment *segment, struct fc_session *lost)
@@ -68,9 +59,9 @@ void fc_revive_replaced(struct fc_catalog *catalog, struct fc_session *lost)
 		any = fc_reclaim_take_over(catalog, lost); /* may be the head of what is revived */
 		for (uint32_t number = 0; number < catalog->segment_top; number++) {
 			struct fc_segment *segment = catalog->segments[number];
-			if (segment == NULL || segment->state != FC_SEGMENT_RETIRED || segment->is_spoiled ||
+			if (segment == NULL || segment->state != FC_SEGMENT_RETIRED ||
 			    !fc_link_is_linked(&segment->pin_link) || !is_whole_on_medium(catalog, segment) ||
-			    !is_parent_named(catalog, segment) || !is_missing(catalog, segment))
+			    !is_parent_named(catalog, segment) || !fc_segment_has_unnamed(catalog, segment))
 				continue;
 			any |= revive(catalog, segment, lost);
 		}

@@ -64,6 +64,8 @@ int fc_segment_new(struct fc_catalog *catalog, enum fc_medium medium, const stru
 	memcpy(segment->shape.ranges, shape->ranges, shape->range_count * sizeof(struct fc_range));
 	segment->keys = (struct fc_key *)(void *)((uint8_t *)segment + keys_at);
 	segment->chunk_first = FC_CHUNK_NONE;
+	segment->sound_blocks = UINT64_MAX;
+	segment->are_resume_blocks_sound = true;
 	fc_list_init(&segment->pinned);
 	int code = take_number(catalog, &segment->number);
 	if (code == FC_OK) {
@@ -153,11 +155,41 @@ static void count_named(struct fc_catalog *catalog, struct fc_segment *segment, 
 	arena->bytes_stored += sign > 0 ? bytes : 0 - bytes;
 }
 
+static bool is_sound(const struct fc_catalog *catalog, const struct fc_segment *segment, uint64_t entry)
+{
+	const struct fc_range *range = fc_shape_range_of(&segment->shape, entry);
+	if (catalog->geometry.groups[range->group].rule != FC_RULE_ALL)
+		return segment->are_resume_blocks_sound;
+	uint64_t block = range->block_first + (entry - range->entry_first);
+	return (block + 1) * fc_group_span(&catalog->geometry, range->group) <= segment->sound_blocks;
+}
+
+bool fc_segment_has_unnamed(const struct fc_catalog *catalog, const struct fc_segment *segment)
+{
+	for (uint64_t entry = 0; entry < segment->shape.entry_count; entry++)
+		if (is_sound(catalog, segment, entry) &&
+		    fc_location_is_none(fc_index_find(&catalog->index, segment->keys[entry])))
+			return true;
+	return false;
+}
+
+void fc_segment_spoil(struct fc_catalog *catalog, struct fc_segment *segment, uint64_t path_block,
+		      bool are_resume_blocks_spoiled)
+{
+	segment->sound_blocks = fc_min_u64(segment->sound_blocks, path_block);
+	segment->are_resume_blocks_sound &= !are_resume_blocks_spoiled;
+	for (uint64_t entry = 0; entry < segment->shape.entry_count; entry++)
+		if (!is_sound(catalog, segment, entry))
+			fc_segment_unname(catalog, segment, entry);
+}
+
 int fc_segment_name(struct fc_catalog *catalog, struct fc_segment *segment, uint64_t entry, bool replace)
 {
 	struct fc_key key = segment->keys[entry];
 	struct fc_location here = {segment->number, (uint32_t)entry};
 	struct fc_location old = fc_index_find(&catalog->index, key);
+	if (!is_sound(catalog, segment, entry))
+		return FC_OK;
 	if (fc_location_is_none(old)) {
 		int code = fc_index_insert(&catalog->index, key, here);
 		if (code != FC_OK)

@@ -30,8 +30,9 @@ struct fc_segment {
 	bool is_on_table;            /* its entry may be on the medium */
 	bool was_durable;            /* header and entry are on the medium, synced */
 	bool is_backup;              /* unnamed, kept because what names its blocks would not survive a restart */
-	bool is_spoiled;             /* damaged, or refused by its medium: it never names again what it does not name */
 	uint64_t seq, turn;
+	uint64_t sound_blocks;        /* entries that end behind this many path blocks are damaged: never named again */
+	bool are_resume_blocks_sound; /* the same for those of window and state groups */
 	uint64_t start_block, end_block; /* path blocks it adds; equal for a segment of resume points only */
 	struct fc_key parent;
 	uint64_t chunk_first, chunk_count;
@@ -77,8 +78,8 @@ struct fc_arena {
 	struct fc_link sessions; /* order[medium], oldest first */
 
 	/* commit.c */
-	struct fc_link committing; /* data written, waiting for a batch */
-	struct fc_link freeing;    /* retired, waiting for their entry to be zeroed */
+	struct fc_link committing;          /* data written, waiting for a batch */
+	struct fc_link freeing;             /* retired, waiting for their entry to be zeroed */
 	struct fc_commit_batch *batch;      /* under way, or NULL */
 	struct fc_commit_batch *idle_batch; /* its memory; NULL where nothing is ever written */
 
@@ -134,8 +135,15 @@ void fc_segment_assign(struct fc_segment *segment, struct fc_session *session);
 FC_MUST_USE int fc_segment_place(struct fc_catalog *catalog, struct fc_segment *segment);
 /* Becomes one of its session's, which is its newest. */
 void fc_segment_adopt(struct fc_catalog *catalog, struct fc_segment *segment, struct fc_session *session);
-/* Points the index at entry `entry`; `replace`: also when another segment holds that key. FC_ENOMEM. */
+/* Points the index at entry `entry` unless it is damaged; `replace`: also when another segment holds that key.
+ * FC_ENOMEM. */
 FC_MUST_USE int fc_segment_name(struct fc_catalog *catalog, struct fc_segment *segment, uint64_t entry, bool replace);
+/* Some block that it has, and that is sound, is named by nobody. */
+bool fc_segment_has_unnamed(const struct fc_catalog *catalog, const struct fc_segment *segment);
+/* It never names again what it does not name when this returns: entries of path blocks from `path_block` on, or of the
+ * window and state groups. */
+void fc_segment_spoil(struct fc_catalog *catalog, struct fc_segment *segment, uint64_t path_block,
+		      bool are_resume_blocks_spoiled);
 void fc_segment_unname(struct fc_catalog *catalog, struct fc_segment *segment, uint64_t entry);
 bool fc_segment_is_named(struct fc_catalog *catalog, struct fc_segment *segment, uint64_t entry);
 /* Out of the session and the index; freed when nothing holds it any more. */
