@@ -522,6 +522,20 @@ static int want_resume(struct plan *plan, uint64_t point, bool *is_wanted)
 	return FC_OK;
 }
 
+/* Windows of neighbouring points overlap; what an earlier one stored is not new. */
+static void count_new_resume_bytes(struct plan *plan)
+{
+	for (uint32_t i = 0; i < plan->shape.range_count; i++) {
+		const struct fc_range *range = &plan->shape.ranges[i];
+		uint64_t span = fc_group_span(&plan->catalog->geometry, range->group);
+		for (uint64_t j = 0; j < range->count; j++) {
+			struct fc_key key = plan->turn->keys[fc_group_key_position(span, range->block_first + j)];
+			if (fc_location_is_none(fc_index_find(&plan->catalog->index, fc_entry_key(key, range->group))))
+				plan->reservation->bytes_new += plan->catalog->block_bytes[range->group];
+		}
+	}
+}
+
 static int plan_resume(struct plan *plan)
 {
 	const struct fc_geometry *geometry = &plan->catalog->geometry;
@@ -545,6 +559,7 @@ static int plan_resume(struct plan *plan)
 	}
 	if (plan->shape.range_count == 0)
 		return FC_OK;
+	count_new_resume_bytes(plan);
 	return grant(plan, plan->medium, plan->session, deepest, deepest);
 }
 
