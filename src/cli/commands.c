@@ -14,6 +14,11 @@ static const struct fc_command commands[] = {
 	{"gen", FC_COMMAND_GEN, "generate a trace of agent sessions", "", 0, 0, fc_command_gen},
 	{"replay", FC_COMMAND_REPLAY, "replay traces through a real store and check every byte that comes back",
 	 "TRACE...", 1, INT_MAX, fc_command_replay},
+	{"sessions", FC_COMMAND_SESSIONS, "list the sessions of a store that nobody uses", "", 0, 0,
+	 fc_command_sessions},
+	{"stat", FC_COMMAND_STAT, "say what a store that nobody uses holds", "", 0, 0, fc_command_stat},
+	{"verify", FC_COMMAND_VERIFY, "scan a store that nobody uses: accounting, headers, checksums", "", 0, 0,
+	 fc_command_verify},
 };
 
 const struct fc_command *fc_command_at(size_t index)

@@ -23,5 +23,8 @@ int fc_command_bench(const struct fc_config *config, struct fc_error *error) FC_
 int fc_command_doctor(const struct fc_config *config, struct fc_error *error) FC_MUST_USE;
 int fc_command_gen(const struct fc_config *config, struct fc_error *error) FC_MUST_USE;
 int fc_command_replay(const struct fc_config *config, struct fc_error *error) FC_MUST_USE;
+int fc_command_sessions(const struct fc_config *config, struct fc_error *error) FC_MUST_USE;
+int fc_command_stat(const struct fc_config *config, struct fc_error *error) FC_MUST_USE;
+int fc_command_verify(const struct fc_config *config, struct fc_error *error) FC_MUST_USE;
 
 #endif
