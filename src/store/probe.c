@@ -33,6 +33,8 @@ static int read_all(int fd, uint8_t *buffer, size_t bytes)
 static int decode(struct fc_superblock *superblock, const uint8_t *buffer, struct fc_error *error)
 {
 	struct fc_superblock second;
+	if (fc_superblock_is_blank(buffer) && fc_superblock_is_blank(buffer + FC_SUPERBLOCK_BYTES))
+		return fc_error_set(error, FC_EFORMAT, "nothing was ever stored in it");
 	int code = fc_superblock_decode(superblock, buffer, error);
 	int second_code = fc_superblock_decode(&second, buffer + FC_SUPERBLOCK_BYTES, code == FC_OK ? NULL : error);
 	if (second_code != FC_OK)
