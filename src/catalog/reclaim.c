@@ -153,7 +153,8 @@ static const struct fc_segment *backup_of(const struct fc_session *session, cons
 	fc_list_for_each(link, &session->segments)
 	{
 		const struct fc_segment *other = fc_container_of(link, struct fc_segment, session_link);
-		if (other->is_backup && other->shape.entry_count == segment->shape.entry_count &&
+		bool is_whole = other->sound_blocks >= other->end_block && other->are_resume_blocks_sound;
+		if (other->is_backup && is_whole && other->shape.entry_count == segment->shape.entry_count &&
 		    memcmp(other->keys, segment->keys, segment->shape.entry_count * sizeof(*segment->keys)) == 0)
 			return other;
 	}
