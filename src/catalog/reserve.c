@@ -476,39 +476,6 @@ static void absorb(struct plan *plan, uint64_t floor)
 	}
 }
 
-static int grant_main(struct plan *plan)
-{
-	return grant_blocks(plan, plan->medium, plan->session, plan->start, plan->end, 0);
-}
-
-static int plan_main(struct plan *plan)
-{
-	struct fc_catalog *catalog = plan->catalog;
-	const struct fc_turn *turn = plan->turn;
-	plan->medium = fc_placement_choose(&catalog->opts, turn->turn, plan->end * catalog->geometry.block_tokens,
-					   turn->previous_reply_tokens);
-	if (!has_arena(catalog, plan->medium))
-		plan->medium = plan->medium == FC_SSD ? FC_MEMORY : FC_SSD;
-	if (plan->start >= plan->end)
-		return FC_OK;
-	uint64_t unabsorbed = plan->start;
-	uint64_t floor =
-		plan->reservation->grant_count > 0 ? to_granule(plan, fc_min_u64(turn->shared_blocks, plan->end)) : 0;
-	absorb(plan, floor);
-	int code = grant_main(plan);
-	if (code == FC_EFULL && plan->medium == FC_MEMORY && has_arena(catalog, FC_SSD)) {
-		plan->medium = FC_SSD;
-		plan->start = unabsorbed;
-		absorb(plan, floor);
-		code = grant_main(plan);
-	}
-	if (code == FC_EFULL && plan->start < unabsorbed) {
-		plan->start = unabsorbed; /* absorbing asks for room that the turn alone may not need */
-		code = grant_main(plan);
-	}
-	return code;
-}
-
 /* ---- resume points ---- */
 
 static int want_resume(struct plan *plan, uint64_t point, bool *is_wanted)
@@ -559,8 +526,49 @@ static int plan_resume(struct plan *plan)
 	}
 	if (plan->shape.range_count == 0)
 		return FC_OK;
-	count_new_resume_bytes(plan);
-	return grant(plan, plan->medium, plan->session, deepest, deepest);
+	int code = grant(plan, plan->medium, plan->session, deepest, deepest);
+	if (code == FC_OK)
+		count_new_resume_bytes(plan);
+	return code;
+}
+
+/* ---- the turn: main segment and resume points together ---- */
+
+/* On one medium; all or none. */
+static int plan_turn_on(struct plan *plan, enum fc_medium medium, bool may_absorb)
+{
+	uint32_t prompt_grants = plan->reservation->grant_count;
+	uint64_t floor = prompt_grants > 0 ? to_granule(plan, fc_min_u64(plan->turn->shared_blocks, plan->end)) : 0;
+	uint64_t unabsorbed = plan->start;
+	plan->medium = medium;
+	if (may_absorb && plan->start < plan->end)
+		absorb(plan, floor);
+	int code = grant_blocks(plan, medium, plan->session, plan->start, plan->end, 0);
+	if (code == FC_OK && plan->catalog->has_resume_groups)
+		code = plan_resume(plan);
+	if (code != FC_OK) {
+		ungrant(plan, prompt_grants);
+		plan->start = unabsorbed;
+	}
+	return code;
+}
+
+static int plan_turn(struct plan *plan)
+{
+	struct fc_catalog *catalog = plan->catalog;
+	const struct fc_turn *turn = plan->turn;
+	enum fc_medium medium = fc_placement_choose(
+		&catalog->opts, turn->turn, plan->end * catalog->geometry.block_tokens, turn->previous_reply_tokens);
+	if (!has_arena(catalog, medium))
+		medium = medium == FC_SSD ? FC_MEMORY : FC_SSD;
+	int code = plan_turn_on(plan, medium, true);
+	if (code == FC_EFULL && medium == FC_MEMORY && has_arena(catalog, FC_SSD)) {
+		medium = FC_SSD;
+		code = plan_turn_on(plan, medium, true);
+	}
+	if (code == FC_EFULL) /* absorbing asks for room that the turn alone may not need */
+		code = plan_turn_on(plan, medium, false);
+	return code;
 }
 
 /* ---- all of it ---- */
@@ -603,9 +611,7 @@ static int make_plan(struct plan *plan)
 	reservation->bytes_new = all_bytes(plan, reservation->blocks_new);
 	code = plan_prompt(plan);
 	if (code == FC_OK)
-		code = plan_main(plan);
-	if (code == FC_OK && plan->catalog->has_resume_groups)
-		code = plan_resume(plan);
+		code = plan_turn(plan);
 	plan->session->reserved_count--;
 	fc_session_settle(plan->catalog, plan->session); /* a new one goes again if nothing of it was granted */
 	return code;
