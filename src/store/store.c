@@ -13,6 +13,8 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#define ARENA_ALIGN_MIN 64u
+
 /* ---- open and close ---- */
 
 static char *copy_text(const char *text)
@@ -37,6 +39,16 @@ static int set_paths(struct fc_store *store, const char *address, struct fc_erro
 	return has_all ? FC_OK : fc_error_set(error, FC_ENOMEM, "open: %s", fc_code_text(FC_ENOMEM));
 }
 
+/* Before a file of that size is made. Whether it fits an arena that is there already is seen when that is opened. */
+static int check_arena_bytes(const char *name, uint64_t bytes, const struct fc_store_opts *opts, struct fc_error *error)
+{
+	struct fc_superblock planned;
+	int code = bytes == 0 ? FC_OK
+			      : fc_superblock_plan(&planned, bytes, opts->chunk_bytes, ARENA_ALIGN_MIN, opts->geometry,
+						   error);
+	return code == FC_OK ? code : fc_error_wrap(error, code, "%s", name);
+}
+
 static int check_opts(const struct fc_store_opts *opts, struct fc_error *error)
 {
 	if (opts->size != sizeof(*opts))
@@ -47,7 +59,12 @@ static int check_opts(const struct fc_store_opts *opts, struct fc_error *error)
 	if (opts->node >= 1u << FC_GVA_NODE_BITS)
 		return fc_error_set(error, FC_EINVAL, "node %u; 0 to %u are allowed", opts->node,
 				    (1u << FC_GVA_NODE_BITS) - 1);
-	return fc_geometry_check(opts->geometry, error);
+	int code = fc_geometry_check(opts->geometry, error);
+	if (code == FC_OK)
+		code = check_arena_bytes("ssd_bytes", opts->ssd_bytes, opts, error);
+	if (code == FC_OK)
+		code = check_arena_bytes("memory_bytes", opts->memory_bytes, opts, error);
+	return code;
 }
 
 static int make_store(struct fc_store **result, const char *address, const struct fc_store_opts *opts,

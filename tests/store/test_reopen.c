@@ -328,8 +328,8 @@ static void a_size_that_cannot_hold_the_arenas_own_tables_is_refused_before_anyt
 	struct store_world world;
 	make_store(&world);
 	uint64_t bytes = world.opts.ssd_bytes;
-	world.opts.ssd_bytes = 132 << 10;
-	assert_refused(&world, FC_EINVAL, "135168 bytes are too few for this arena; at least ");
+	world.opts.ssd_bytes = 200 << 10;
+	assert_refused(&world, FC_EINVAL, "204800 bytes are too few for this arena; at least ");
 	world.opts.ssd_bytes = bytes;
 	store_world_open(&world);
 	assert_int_equal(count_whole(&world, 1, 2), 2);
