@@ -213,7 +213,7 @@ static enum outcome reclaim_one(struct fc_catalog *catalog, struct fc_arena *are
 		return FREED;
 	}
 	bool can_spill = arena->medium == FC_MEMORY && catalog->opts.memory_reclaim == FC_MEMORY_SPILL &&
-			 catalog->arenas[FC_SSD].is_open && session->kind == FC_SESSION_CONVERSATION;
+			 catalog->arenas[FC_SSD].is_open;
 	if (can_spill && (session->load_count > 0 || session->dependent_count > 0)) {
 		session->wants_spill = true;
 		return WILL_SPILL;
@@ -237,23 +237,25 @@ static struct fc_session *next_by_creation(const struct fc_arena *arena, uint64_
 	return best;
 }
 
-/* Walks the sessions of the arena from the old end until `is_enough`. */
-static void walk(struct fc_catalog *catalog, struct fc_arena *arena, uint64_t chunks_wanted)
+/* Walks the sessions of the arena from the old end until that makes enough room. True when some of it comes later,
+ * from sessions that are spilled. */
+static bool walk(struct fc_catalog *catalog, struct fc_arena *arena, uint64_t chunks_wanted)
 {
 	uint64_t chunks = 0;
 	bool by_creation = catalog->opts.reclaim_order == FC_RECLAIM_OLDEST_CREATED;
 	uint64_t created = 0;
+	bool will_spill = false;
 	struct fc_link *link = arena->sessions.next;
 	while (chunks < chunks_wanted) {
 		struct fc_session *session;
 		if (by_creation) {
 			session = next_by_creation(arena, created);
 			if (session == NULL)
-				return;
+				return will_spill;
 			created = session->created_seq;
 		} else {
 			if (link == &arena->sessions)
-				return;
+				return will_spill;
 			session = fc_container_of(link, struct fc_session, order[arena->medium]);
 			link = link->next; /* a session without dependents takes nobody else from the list */
 		}
@@ -261,7 +263,9 @@ static void walk(struct fc_catalog *catalog, struct fc_arena *arena, uint64_t ch
 		enum outcome outcome = reclaim_one(catalog, arena, session);
 		if (outcome != LEFT_ALONE)
 			chunks += size;
+		will_spill |= outcome == WILL_SPILL;
 	}
+	return will_spill;
 }
 
 /* Sessions that stand on each other in a circle have dependents for ever. */
@@ -298,8 +302,8 @@ void fc_reclaim_for(struct fc_catalog *catalog, struct fc_arena *arena, uint64_t
 	uint64_t before;
 	do {
 		before = arena->bytes_reclaimed;
-		walk(catalog, arena, chunks_wanted);
-		if (arena->bytes_reclaimed == before && !reclaim_knot(catalog, arena))
+		bool will_spill = walk(catalog, arena, chunks_wanted);
+		if (arena->bytes_reclaimed == before && (will_spill || !reclaim_knot(catalog, arena)))
 			return;
 	} while (!arena->is_durable && !has_run(arena, chunks_wanted));
 }
