@@ -372,15 +372,37 @@ static int grant_blocks(struct plan *plan, enum fc_medium medium, struct fc_sess
 
 /* ---- the shared prompt ---- */
 
-/* Leading blocks of [0, limit) whose copy is in memory, or whose session is a prompt's. */
-static uint64_t prompt_prefix(const struct plan *plan, uint64_t limit, bool in_memory)
+static struct fc_session_id prompt_id(const struct plan *plan, uint64_t shared)
+{
+	return id_from_key(plan->turn->keys[shared - 1], 0x70726f6d7074ull);
+}
+
+static bool has_copy_on_ssd(const struct fc_session *session, uint64_t block)
+{
+	fc_list_for_each(link, &session->segments)
+	{
+		const struct fc_segment *segment = fc_container_of(link, struct fc_segment, session_link);
+		if (segment->medium == FC_SSD && segment->start_block <= block && block < segment->end_block)
+			return true;
+	}
+	return false;
+}
+
+/* Leading blocks of [0, shared) that a prompt's session has in this medium. A conversation's copy does not count: it
+ * goes when the conversation goes. */
+static uint64_t prompt_prefix(const struct plan *plan, uint64_t shared, enum fc_medium medium)
 {
 	uint64_t block = 0;
-	while (block < fc_min_u64(plan->stored, limit)) {
-		const struct fc_segment *segment = holder_of(plan, block);
-		if (in_memory ? segment->medium != FC_MEMORY : segment->session->kind != FC_SESSION_PROMPT)
+	const struct fc_session *own = shared == 0 ? NULL : fc_session_find(plan->catalog, prompt_id(plan, shared));
+	for (; block < fc_min_u64(plan->stored, shared); block++) {
+		const struct fc_segment *holder = holder_of(plan, block);
+		bool is_there = holder->medium == medium && holder->session->kind == FC_SESSION_PROMPT;
+		if (medium == FC_SSD && !is_there)
+			is_there = (holder->session->kind == FC_SESSION_PROMPT &&
+				    has_copy_on_ssd(holder->session, block)) ||
+				   (own != NULL && has_copy_on_ssd(own, block));
+		if (!is_there)
 			break;
-		block++;
 	}
 	return to_granule(plan, block);
 }
@@ -388,8 +410,7 @@ static uint64_t prompt_prefix(const struct plan *plan, uint64_t limit, bool in_m
 static int grant_prompt(struct plan *plan, enum fc_medium medium, uint64_t from, uint64_t shared)
 {
 	struct fc_session *session;
-	int code = fc_session_obtain(plan->catalog, id_from_key(plan->turn->keys[shared - 1], 0x70726f6d7074ull),
-				     FC_SESSION_PROMPT, &session);
+	int code = fc_session_obtain(plan->catalog, prompt_id(plan, shared), FC_SESSION_PROMPT, &session);
 	if (code != FC_OK)
 		return code;
 	uint64_t resume_at = is_resume_resident(plan, shared) ? shared : 0;
@@ -406,8 +427,8 @@ static int plan_prompt(struct plan *plan)
 {
 	struct fc_catalog *catalog = plan->catalog;
 	uint64_t shared = to_granule(plan, fc_min_u64(plan->turn->shared_blocks, plan->end));
-	uint64_t memory_from = prompt_prefix(plan, shared, true);
-	uint64_t ssd_from = prompt_prefix(plan, shared, false);
+	uint64_t memory_from = prompt_prefix(plan, shared, FC_MEMORY);
+	uint64_t ssd_from = prompt_prefix(plan, shared, FC_SSD);
 	bool is_volatile = !has_arena(catalog, FC_MEMORY) || !catalog->arenas[FC_MEMORY].is_durable;
 	int code = FC_OK;
 	if (has_arena(catalog, FC_SSD) && is_volatile && ssd_from < shared && plan->resident_from <= ssd_from)
