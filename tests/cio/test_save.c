@@ -1,0 +1,271 @@
+/* Save: what the device holds is gathered, what it does not is copied from memory, and the medium ends up with exactly
+ * the bytes that the keys say. */
+#include "cio/stream_world.h"
+
+static void on_ended(struct fc_save_job *job)
+{
+	fc_container_of(job, struct stream_world, save)->end_count++;
+}
+
+static int start(struct stream_world *world, struct put *put)
+{
+	world->end_count = 0;
+	world->save = (struct fc_save_job){
+		.geometry = &world->world.geometry,
+		.grants = put->reservation.grants,
+		.grant_count = put->reservation.grant_count,
+		.keys = world->keys,
+		.target = &world->target,
+		.sources = &put->reservation.sources,
+		.memory_map = world->world.media[FC_MEMORY]->image,
+		.media = {&world->world.media[FC_MEMORY]->media, &world->world.media[FC_SSD]->media},
+		.ended_cb = on_ended,
+	};
+	return fc_save_job_start(&world->save, &world->stream, NULL);
+}
+
+/* Reserves a turn of `count` blocks, of which the device holds those from `resident_from` on. */
+static void reserve(struct stream_world *world, struct put *put, uint64_t session, uint64_t turn, uint64_t count,
+		    uint64_t resident_from)
+{
+	engine_wipe(&world->engine);
+	engine_fill(&world->engine, world->keys, count);
+	put_init(put, &world->world, session, turn, world->keys, count);
+	for (uint32_t group = 0; group < world->world.geometry.group_count; group++) {
+		uint64_t first = resident_from / fc_group_span(&world->world.geometry, group);
+		put->turn.resident[group].first_block = first;
+		put->turn.resident[group].count -= first;
+		world->target.slots[group] = (struct fc_slots){
+			.first_block = first,
+			.count = put->turn.resident[group].count,
+			.slots = world->engine.slots[group] + first,
+		};
+	}
+	assert_int_equal(put_reserve(put), 0);
+}
+
+static void commit(struct stream_world *world, struct put *put)
+{
+	assert_int_equal(world->save.code, 0);
+	assert_int_equal(put_commit(put), 0);
+	world_drain(&world->world);
+	put_deinit(put);
+	world_check(&world->world);
+}
+
+/* `stored` compares every byte on the medium with what the keys say; the checksums are compared on the way back. */
+static void turns_on_either_medium_are_written_exactly(void **state)
+{
+	(void)state;
+	const struct fc_geometry geometries[] = {geometry_plain(100), geometry_plain(1), geometry_hybrid(50)};
+	for (size_t i = 0; i < fc_array_len(geometries); i++) {
+		struct stream_world world;
+		struct put put;
+		const uint64_t ends[] = {8, 14, 24};
+		stream_world_init(&world, geometries[i], 32768);
+		for (uint64_t turn = 0; turn < 3; turn++) {
+			reserve(&world, &put, 1, turn == 1 ? 0 : turn, ends[turn], turn == 0 ? 0 : ends[turn - 1]);
+			uint64_t bytes_before = world.world.media[FC_SSD]->media.counters.bytes_written;
+			assert_int_equal(start(&world, &put), 0);
+			assert_int_equal(world.end_count, 0);
+			stream_world_finish(&world);
+			assert_int_equal(world.world.media[FC_SSD]->media.counters.bytes_written - bytes_before,
+					 world.save.bytes_written[FC_SSD]);
+			commit(&world, &put);
+			assert_int_equal(stored(&world.world, world.keys, BLOCKS), ends[turn]);
+		}
+		if (i == 0)
+			assert_string_equal(picture(&world.world, world.keys, BLOCKS), "8 6 m10");
+		stream_world_deinit(&world);
+	}
+}
+
+/* Blocks 0 to 7 lie in memory; the turn that goes to SSD takes them along, and only the last eight are on the device.
+ */
+static void what_the_device_does_not_hold_comes_from_memory(void **state)
+{
+	(void)state;
+	struct stream_world world;
+	struct put put;
+	stream_world_init(&world, geometry_plain(100), 32768);
+	assert_int_equal(save(&world.world, 1, 1, world.keys, 8), 0);
+	assert_string_equal(picture(&world.world, world.keys, 8), "m8");
+	reserve(&world, &put, 1, 0, 16, 8);
+	assert_int_equal(start(&world, &put), 0);
+	stream_world_finish(&world);
+	commit(&world, &put);
+	assert_string_equal(picture(&world.world, world.keys, 16), "16");
+	assert_int_equal(stored(&world.world, world.keys, 16), 16);
+	stream_world_deinit(&world);
+}
+
+static void a_source_that_is_damaged_is_named(void **state)
+{
+	(void)state;
+	for (uint64_t block = 0; block < 8; block++) {
+		struct stream_world world;
+		struct put put;
+		uint8_t slice[700];
+		stream_world_init(&world, geometry_plain(100), 32768);
+		assert_int_equal(save(&world.world, 1, 1, world.keys, 8), 0);
+		slice_bytes(world.keys[block], 0, 1, slice, sizeof(slice));
+		struct fake_media *memory = world.world.media[FC_MEMORY];
+		uint8_t *found = memmem(memory->image, memory->media.bytes, slice, sizeof(slice));
+		assert_non_null(found);
+		found[3] ^= 8;
+		reserve(&world, &put, 1, 0, 16, 8);
+		assert_int_equal(start(&world, &put), 0);
+		stream_world_finish(&world);
+		assert_int_equal(world.save.code, FC_ECORRUPT);
+		assert_non_null(world.save.bad_segment);
+		assert_int_equal(world.save.bad_entry, block);
+		put_abort(&put);
+		world_drain(&world.world);
+		put_deinit(&put);
+		world_check(&world.world);
+		stream_world_deinit(&world);
+	}
+}
+
+static int start_spill(struct stream_world *world, struct put *put, const struct fc_path *from)
+{
+	world->end_count = 0;
+	world->save = (struct fc_save_job){
+		.geometry = &world->world.geometry,
+		.grants = put->reservation.grants,
+		.grant_count = put->reservation.grant_count,
+		.original = &from->placed[0],
+		.memory_map = world->world.media[FC_MEMORY]->image,
+		.media = {&world->world.media[FC_MEMORY]->media, &world->world.media[FC_SSD]->media},
+		.ended_cb = on_ended,
+	};
+	return fc_save_job_start(&world->save, &world->stream, NULL);
+}
+
+/* A session whose next turn, a branch, goes to SSD leaves memory with all it has there: a copy on SSD of the same
+ * shape, with keys from the segment itself and every slice from where it lies. */
+static void a_spill_has_the_shape_and_the_bytes_of_its_original(void **state)
+{
+	(void)state;
+	const struct fc_geometry geometries[] = {geometry_plain(100), geometry_hybrid(50)};
+	for (size_t i = 0; i < fc_array_len(geometries); i++) {
+		struct stream_world world;
+		struct put put;
+		struct fc_key branch[8];
+		struct fc_path from = {0};
+		unsigned spilled = 0;
+		stream_world_init(&world, geometries[i], 32768);
+		path_keys(9, 0, branch, 8);
+		assert_int_equal(save(&world.world, 1, 1, world.keys, 8), 0);
+		assert_int_equal(save(&world.world, 1, 0, branch, 8), 0);
+		assert_string_equal(picture(&world.world, world.keys, 8), "m8");
+		put_init(&put, &world.world, 0, 0, NULL, 0);
+		for (; fc_catalog_spill_next(world.world.catalog, &from, &put.reservation) == FC_OK; spilled++) {
+			assert_int_equal(put.reservation.grants[0].placed.shape->entry_count,
+					 from.placed[0].shape->entry_count);
+			assert_int_equal(start_spill(&world, &put, &from), 0);
+			stream_world_finish(&world);
+			assert_int_equal(world.save.code, 0);
+			assert_int_equal(put_commit(&put), 0);
+			fc_catalog_release(world.world.catalog, &from);
+			world_drain(&world.world);
+			put.durable_count = 0;
+		}
+		assert_int_equal(spilled, i == 0 ? 1 : 2); /* the hybrid model has a segment of resume points too */
+		assert_string_equal(picture(&world.world, world.keys, 8), "8");
+		assert_int_equal(stored(&world.world, world.keys, 8), 8);
+		assert_int_equal(world_chunks_used(&world.world, FC_MEMORY), 0);
+		put_deinit(&put);
+		fc_path_deinit(&from, &world.world.alloc);
+		stream_world_deinit(&world);
+	}
+}
+
+static void a_failed_write_ends_the_job(void **state)
+{
+	(void)state;
+	for (int is_short = 0; is_short < 2; is_short++) {
+		for (uint64_t k = 1;; k++) {
+			struct stream_world world;
+			struct put put;
+			stream_world_init(&world, geometry_plain(100), 32768);
+			reserve(&world, &put, 1, 0, 16, 0);
+			struct fake_media *ssd = world.world.media[FC_SSD];
+			ssd->is_short = is_short;
+			ssd->fail_at = ssd->op_count + k;
+			ssd->fail_count = 1;
+			assert_int_equal(start(&world, &put), 0);
+			stream_world_finish(&world);
+			ssd->fail_at = 0;
+			int code = world.save.code;
+			if (code == FC_OK) {
+				commit(&world, &put);
+				assert_int_equal(k, 16 + 11 + 1); /* 16384 and 11264 bytes in commands of 1024 */
+			} else {
+				assert_int_equal(code, FC_EIO);
+				put_abort(&put);
+				put_deinit(&put);
+				assert_int_equal(stored(&world.world, world.keys, 16), 0);
+			}
+			stream_world_deinit(&world);
+			if (code == FC_OK)
+				break;
+		}
+	}
+}
+
+static void a_job_can_be_stopped_at_any_point(void **state)
+{
+	(void)state;
+	for (unsigned polls = 0;; polls++) {
+		struct stream_world world;
+		struct put put;
+		stream_world_init(&world, geometry_hybrid(50), 32768);
+		reserve(&world, &put, 1, 0, 16, 0);
+		assert_int_equal(start(&world, &put), 0);
+		for (unsigned i = 0; i < polls && world.end_count == 0; i++)
+			stream_world_poll(&world);
+		bool has_ended = world.end_count > 0;
+		if (!has_ended) {
+			fc_save_job_stop(&world.save);
+			stream_world_finish(&world);
+			assert_int_equal(world.save.code, FC_ECANCELED);
+		}
+		put_abort(&put);
+		put_deinit(&put);
+		world_check(&world.world);
+		stream_world_deinit(&world);
+		if (has_ended) {
+			assert_true(polls > 2);
+			return;
+		}
+	}
+}
+
+static void an_area_larger_than_a_slot_is_refused(void **state)
+{
+	(void)state;
+	struct stream_world world;
+	struct put put;
+	stream_world_init(&world, geometry_plain(100), 8192);
+	reserve(&world, &put, 1, 0, 16, 0); /* this catalog was told of no limit */
+	assert_int_equal(start(&world, &put), FC_ELIMIT);
+	assert_int_equal(stream_world_poll(&world), 0);
+	put_abort(&put);
+	put_deinit(&put);
+	stream_world_deinit(&world);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(turns_on_either_medium_are_written_exactly),
+		cmocka_unit_test(what_the_device_does_not_hold_comes_from_memory),
+		cmocka_unit_test(a_source_that_is_damaged_is_named),
+		cmocka_unit_test(a_spill_has_the_shape_and_the_bytes_of_its_original),
+		cmocka_unit_test(a_failed_write_ends_the_job),
+		cmocka_unit_test(a_job_can_be_stopped_at_any_point),
+		cmocka_unit_test(an_area_larger_than_a_slot_is_refused),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
