@@ -263,5 +263,4 @@ void fc_catalog_release(struct fc_catalog *catalog, struct fc_path *path)
 		fc_session_settle(catalog, session);
 	}
 	path->placed_count = path->span_count = 0;
-	fc_space_wake(catalog);
 }

@@ -13,7 +13,7 @@ static struct fc_segment *grant_segment(const struct fc_reservation *reservation
 
 /* ---- abort ---- */
 
-void fc_catalog_abort(struct fc_catalog *catalog, struct fc_reservation *reservation)
+void fc_reservation_undo(struct fc_catalog *catalog, struct fc_reservation *reservation)
 {
 	fc_list_remove(&reservation->wait_link);
 	for (uint32_t i = 0; i < reservation->grant_count; i++) {
@@ -24,9 +24,14 @@ void fc_catalog_abort(struct fc_catalog *catalog, struct fc_reservation *reserva
 		fc_segment_delete(catalog, segment);
 		fc_session_settle(catalog, session);
 	}
-	bool freed_space = reservation->grant_count > 0;
 	reservation->grant_count = 0;
 	fc_catalog_release(catalog, &reservation->sources);
+}
+
+void fc_catalog_abort(struct fc_catalog *catalog, struct fc_reservation *reservation)
+{
+	bool freed_space = reservation->grant_count > 0;
+	fc_reservation_undo(catalog, reservation);
 	if (freed_space)
 		fc_space_wake(catalog);
 }
@@ -213,7 +218,8 @@ static void publish(struct fc_catalog *catalog, struct fc_segment *segment, stru
 		reservation->durable_pending++;
 		fc_commit_queue(catalog, segment);
 	}
-	bool must_leave_memory = segment->medium == FC_SSD && !catalog->arenas[FC_MEMORY].is_durable;
+	bool must_leave_memory = segment->medium == FC_SSD && segment->end_block > segment->start_block &&
+				 !catalog->arenas[FC_MEMORY].is_durable;
 	if (must_leave_memory && session->kind == FC_SESSION_CONVERSATION && session->segment_count[FC_MEMORY] > 0)
 		session->wants_spill = true;
 	fc_session_touch(catalog, session);

@@ -382,7 +382,8 @@ static bool has_copy_on_ssd(const struct fc_session *session, uint64_t block)
 	fc_list_for_each(link, &session->segments)
 	{
 		const struct fc_segment *segment = fc_container_of(link, struct fc_segment, session_link);
-		if (segment->medium == FC_SSD && segment->start_block <= block && block < segment->end_block)
+		if (segment->medium == FC_SSD && segment->start_block <= block &&
+		    block < fc_min_u64(segment->end_block, segment->sound_blocks))
 			return true;
 	}
 	return false;
@@ -666,7 +667,10 @@ int fc_catalog_reserve(struct fc_catalog *catalog, const struct fc_turn *turn, s
 		fc_error_set(error, code, "save: %llu new bytes do not fit: nothing more can be reclaimed",
 			     (unsigned long long)reservation->bytes_new);
 	}
-	fc_catalog_abort(catalog, reservation);
+	if (code == FC_ELIMIT)
+		fc_error_set(error, code, "save: %llu resume points; they need more than the %d ranges of a segment",
+			     (unsigned long long)turn->resume_point_count, FC_RANGES_MAX);
+	fc_reservation_undo(catalog, reservation);
 	if (code == FC_EAGAIN)
 		fc_list_push(&catalog->space_waiters, &reservation->wait_link);
 	return code;

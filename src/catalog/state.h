@@ -196,6 +196,9 @@ FC_MUST_USE int fc_segment_measure(struct fc_catalog *catalog, struct fc_segment
 FC_MUST_USE int fc_segment_take_room(struct fc_catalog *catalog, struct fc_segment *segment,
 				     struct fc_reservation *reservation);
 
+/* publish.c: what an abort does, but wakes nobody: who waits for space waits for a batch (commit.c), and each try
+ * counts against it. */
+void fc_reservation_undo(struct fc_catalog *catalog, struct fc_reservation *reservation);
 /* publish.c: the segment's session holds those who keep the name of blocks that the segment has too */
 FC_MUST_USE int fc_publish_depend_on_keepers(struct fc_catalog *catalog, struct fc_segment *segment);
 
