@@ -16,9 +16,10 @@ enum {
 
 struct entry {
 	struct fc_key key;
-	uint32_t session; /* that used it first */
-	uint32_t next;    /* the block that followed first */
-	uint32_t losses;  /* before it was last acknowledged */
+	uint32_t session;      /* that used it first */
+	uint32_t next;         /* the block that followed first */
+	uint32_t losses;       /* before it was last acknowledged */
+	uint32_t point_losses; /* the same for what resuming behind it needs, which can be lost alone */
 	uint32_t flags;
 };
 
@@ -161,10 +162,13 @@ uint64_t fc_oracle_prefix(const struct fc_oracle *oracle, const uint32_t *path, 
 	return count_flag(oracle, path, count, IS_COMPUTED);
 }
 
-static void mark_resume_point(struct fc_oracle *oracle, const uint32_t *path, uint64_t blocks)
+static void mark_resume_point(struct fc_oracle *oracle, const uint32_t *path, uint64_t blocks, uint64_t losses)
 {
-	if (blocks > 0)
-		oracle->entries[path[blocks - 1]].flags |= IS_RESUME_POINT;
+	if (blocks == 0)
+		return;
+	struct entry *entry = &oracle->entries[path[blocks - 1]];
+	entry->flags |= IS_RESUME_POINT;
+	entry->point_losses = (uint32_t)losses;
 }
 
 void fc_oracle_saved(struct fc_oracle *oracle, const uint32_t *path, uint64_t count, const uint64_t *resume_points,
@@ -174,9 +178,9 @@ void fc_oracle_saved(struct fc_oracle *oracle, const uint32_t *path, uint64_t co
 	set_flag(oracle, path, end, IS_STORED);
 	for (uint64_t i = 0; i < end; i++)
 		oracle->entries[path[i]].losses = (uint32_t)losses;
-	mark_resume_point(oracle, path, end);
+	mark_resume_point(oracle, path, end, losses);
 	for (uint64_t i = 0; i < resume_point_count; i++)
-		mark_resume_point(oracle, path, resume_points[i]);
+		mark_resume_point(oracle, path, resume_points[i], losses);
 }
 
 uint64_t fc_oracle_possible(const struct fc_oracle *oracle, const uint32_t *path, uint64_t count)
@@ -195,5 +199,5 @@ bool fc_oracle_explains(const struct fc_oracle *oracle, const uint32_t *path, ui
 	for (uint64_t i = delivered; i < possible; i++)
 		if (oracle->entries[path[i]].losses < losses)
 			return true;
-	return false;
+	return oracle->has_resume_groups && possible > 0 && oracle->entries[path[possible - 1]].point_losses < losses;
 }

@@ -151,11 +151,12 @@ static void at_a_rate_requests_wait_for_their_session(void **state)
 static void an_ssd_that_is_too_small_costs_sessions_and_nothing_else(void **state)
 {
 	struct world *world = *state;
-	json_t *json = replay_well(world, world->trace, "--scale 64 --ssd 12MiB --memory 0");
+	json_t *json = replay_well(world, world->trace, "--scale 64 --ssd 3MiB --memory 0");
 	assert_int_equal(number(json, "mismatches"), 0);
 	assert_int_equal(number(json, "errors"), 0);
 	assert_true(number(json, "delivered_blocks") < number(json, "possible_blocks"));
 	assert_true(number(json, "reclaimed_sessions") > 0);
+	assert_int_equal(number(json, "unexplained_blocks"), 0);
 	json_decref(json);
 }
 

@@ -131,6 +131,20 @@ static void a_miss_is_explained_by_a_loss_after_the_save_only(void **state)
 	fc_oracle_free(oracle);
 }
 
+/* Blocks that come back do not bring the resume point inside them back. */
+static void a_resume_point_can_be_lost_alone(void **state)
+{
+	(void)state;
+	struct fc_oracle *oracle = make_oracle(geometry_hybrid(1));
+	save_word(oracle, "ab", 0, 3);
+	save_word(oracle, "abcd", 0, 5);
+	struct word asked = word(oracle, "abxy");
+	assert_int_equal(fc_oracle_possible(oracle, asked.path, asked.count), 2);
+	assert_true(fc_oracle_explains(oracle, asked.path, 0, 2, 5));
+	assert_false(fc_oracle_explains(oracle, asked.path, 0, 2, 3));
+	fc_oracle_free(oracle);
+}
+
 static void many_blocks_keep_their_numbers(void **state)
 {
 	(void)state;
@@ -156,6 +170,7 @@ int main(void)
 		cmocka_unit_test(blocks_are_shared_once_a_second_session_uses_them),
 		cmocka_unit_test(without_sessions_blocks_are_shared_up_to_a_fork),
 		cmocka_unit_test(a_miss_is_explained_by_a_loss_after_the_save_only),
+		cmocka_unit_test(a_resume_point_can_be_lost_alone),
 		cmocka_unit_test(many_blocks_keep_their_numbers),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
