@@ -204,6 +204,21 @@ static int publish_names(struct fc_catalog *catalog, struct fc_segment *segment,
 	return FC_OK;
 }
 
+/* A copy on SSD takes over what its session still names in memory, and nothing else: what was cut, evicted or replaced
+ * while it was being written stays so. */
+static int publish_copy_names(struct fc_catalog *catalog, struct fc_segment *segment,
+			      struct fc_reservation *reservation)
+{
+	for (uint64_t entry = 0; entry < segment->shape.entry_count; entry++) {
+		struct fc_location location = fc_index_find(&catalog->index, segment->keys[entry]);
+		const struct fc_segment *holder =
+			fc_location_is_none(location) ? NULL : catalog->segments[location.segment];
+		if (holder != NULL && holder->session == segment->session && holder->medium == FC_MEMORY)
+			fc_check(take_name(catalog, segment, entry, reservation) == FC_OK);
+	}
+	return segment->named_count > 0 ? FC_OK : FC_ENOENT;
+}
+
 static void publish(struct fc_catalog *catalog, struct fc_segment *segment, struct fc_reservation *reservation)
 {
 	struct fc_session *session = segment->session;
@@ -233,15 +248,17 @@ static void publish(struct fc_catalog *catalog, struct fc_segment *segment, stru
 
 static int publish_grant(struct fc_catalog *catalog, struct fc_segment *segment, struct fc_reservation *reservation)
 {
+	bool is_copy = reservation->keys == NULL;
 	int code = FC_OK;
-	if (reservation->keys != NULL)
+	if (!is_copy)
 		code = depend_on_path(catalog, segment->session, reservation->keys, segment->start_block);
-	if (code == FC_OK)
+	if (code == FC_OK && !is_copy)
 		code = prepare_move(catalog, segment);
 	if (code == FC_OK)
 		code = fc_publish_depend_on_keepers(catalog, segment);
 	if (code == FC_OK)
-		code = publish_names(catalog, segment, reservation);
+		code = is_copy ? publish_copy_names(catalog, segment, reservation)
+			       : publish_names(catalog, segment, reservation);
 	if (code == FC_OK)
 		publish(catalog, segment, reservation);
 	return code;
