@@ -139,7 +139,7 @@ static bool is_reclaimable(const struct fc_session *session)
 	return session->lease_count == 0 && session->dependent_count == 0 && session->reserved_count == 0;
 }
 
-static void reclaim_counted(struct fc_catalog *catalog, struct fc_arena *arena, struct fc_session *session)
+void fc_reclaim_counted(struct fc_catalog *catalog, struct fc_arena *arena, struct fc_session *session)
 {
 	arena->sessions_reclaimed++;
 	arena->bytes_reclaimed += chunks_on(session, arena->medium) * arena->superblock.chunk_bytes;
@@ -220,7 +220,7 @@ static enum outcome reclaim_one(struct fc_catalog *catalog, struct fc_arena *are
 	}
 	if (!is_reclaimable(session))
 		return LEFT_ALONE;
-	reclaim_counted(catalog, arena, session);
+	fc_reclaim_counted(catalog, arena, session);
 	return FREED;
 }
 
@@ -281,7 +281,7 @@ static bool reclaim_knot(struct fc_catalog *catalog, struct fc_arena *arena)
 			for (uint32_t j = 0; j < on->dep_count; j++) {
 				if (on->deps[j] != session || on->lease_count > 0 || on->reserved_count > 0)
 					continue;
-				reclaim_counted(catalog, arena, session);
+				fc_reclaim_counted(catalog, arena, session);
 				return true;
 			}
 		}

@@ -95,11 +95,11 @@ int fc_catalog_spill_next(struct fc_catalog *catalog, struct fc_path *from, stru
 	session->reserved_count++;
 	fc_catalog_release(catalog, from);
 	session->reserved_count--;
-	if (code == FC_EAGAIN)
+	if (code != FC_EFULL)
 		return code;
-	/* No room on SSD either. */
+	/* No room on SSD either: then it goes as the setting `drop` would have it. */
 	session->wants_spill = false;
 	if (session->lease_count == 0 && session->dependent_count == 0)
-		fc_reclaim_session(catalog, session);
-	return code;
+		fc_reclaim_counted(catalog, &catalog->arenas[FC_MEMORY], session);
+	return FC_EAGAIN;
 }

@@ -214,6 +214,8 @@ void fc_reclaim_for(struct fc_catalog *catalog, struct fc_arena *arena, uint64_t
 void fc_reclaim_to_watermark(struct fc_catalog *catalog, struct fc_arena *arena);
 /* Frees the session and all that stand on it; none of them is leased. */
 void fc_reclaim_session(struct fc_catalog *catalog, struct fc_session *session);
+/* The same for want of room in `arena`, which counts it. */
+void fc_reclaim_counted(struct fc_catalog *catalog, struct fc_arena *arena, struct fc_session *session);
 /* `lost` has lost blocks: segments of any session that have them too name them now. True if there were some. */
 bool fc_reclaim_take_over(struct fc_catalog *catalog, struct fc_session *lost);
 /* `session` has lost blocks. Segments that have them too name them now; those whose head is gone are retired. */
