@@ -92,13 +92,26 @@ static uint64_t chunk_bytes_for(uint64_t bytes)
 	return chunk_bytes;
 }
 
+static bool is_chunk_allowed(uint64_t chunk_bytes)
+{
+	return fc_is_power_of_two(chunk_bytes) && chunk_bytes >= FC_CHUNK_BYTES_MIN &&
+	       chunk_bytes <= FC_CHUNK_BYTES_MAX;
+}
+
+static uint64_t data_offset_for(uint64_t table_chunks, uint64_t chunk_bytes)
+{
+	return fc_align_up(FC_TABLE_OFFSET + table_chunks * FC_TABLE_ENTRY_BYTES, chunk_bytes);
+}
+
 int fc_superblock_plan(struct fc_superblock *superblock, uint64_t bytes, uint64_t chunk_bytes, uint32_t align,
 		       const struct fc_geometry *geometry, struct fc_error *error)
 {
 	if (chunk_bytes == 0)
 		chunk_bytes = chunk_bytes_for(bytes);
-	if (!fc_is_power_of_two(chunk_bytes) || chunk_bytes < FC_CHUNK_BYTES_MIN || chunk_bytes > FC_CHUNK_BYTES_MAX ||
-	    chunk_bytes < align)
+	if (!fc_is_power_of_two(align) || align > FC_TABLE_PAGE_BYTES)
+		return fc_error_set(error, FC_EINVAL, "alignment of %u bytes; a power of two up to %u is allowed",
+				    align, FC_TABLE_PAGE_BYTES);
+	if (!is_chunk_allowed(chunk_bytes))
 		return fc_error_set(error, FC_EINVAL, "chunk of %llu bytes; a power of two from %u to %u is allowed",
 				    (unsigned long long)chunk_bytes, FC_CHUNK_BYTES_MIN, FC_CHUNK_BYTES_MAX);
 	uint64_t chunks = bytes / chunk_bytes;
@@ -112,7 +125,7 @@ int fc_superblock_plan(struct fc_superblock *superblock, uint64_t bytes, uint64_
 		.align = align,
 		.chunk_bytes = chunk_bytes,
 		.table_chunks = table_chunks,
-		.data_offset = fc_align_up(FC_TABLE_OFFSET + table_chunks * FC_TABLE_ENTRY_BYTES, chunk_bytes),
+		.data_offset = data_offset_for(table_chunks, chunk_bytes),
 		.bytes = bytes,
 		.geometry = *geometry,
 	};
@@ -187,20 +200,26 @@ static int check_superblock_kind(const struct superblock_record *record, struct 
 	return FC_OK;
 }
 
+/* `bytes` is not held against the table: an arena may have grown beyond what its table can name. */
 static int check_superblock_fields(const struct fc_superblock *superblock, struct fc_error *error)
 {
-	struct fc_superblock planned;
-	if (superblock->table_chunks > FC_CHUNKS_MAX || !fc_is_power_of_two(superblock->align) ||
-	    superblock->align > FC_TABLE_PAGE_BYTES || superblock->epoch >> (64 - FC_SEQ_EPOCH_BITS) != 0)
-		return fc_error_set(error, FC_EFORMAT, "superblock with impossible fields");
-	int code = fc_superblock_plan(&planned, superblock->bytes, superblock->chunk_bytes, superblock->align,
-				      &superblock->geometry, error);
-	if (code == FC_OK &&
-	    superblock->data_offset != fc_align_up(FC_TABLE_OFFSET + superblock->table_chunks * FC_TABLE_ENTRY_BYTES,
-						   superblock->chunk_bytes))
-		code = fc_error_set(error, FC_EFORMAT, "superblock with impossible data offset %llu",
+	uint64_t table_chunks = superblock->table_chunks;
+	if (!is_chunk_allowed(superblock->chunk_bytes))
+		return fc_error_set(error, FC_EFORMAT, "superblock with impossible chunks of %llu bytes",
+				    (unsigned long long)superblock->chunk_bytes);
+	if (!fc_is_power_of_two(superblock->align) || superblock->align > FC_TABLE_PAGE_BYTES)
+		return fc_error_set(error, FC_EFORMAT, "superblock with an impossible alignment of %u bytes",
+				    superblock->align);
+	if (table_chunks == 0 || table_chunks > FC_CHUNKS_MAX || table_chunks % FC_ENTRIES_PER_PAGE != 0)
+		return fc_error_set(error, FC_EFORMAT, "superblock with an impossible table of %llu chunks",
+				    (unsigned long long)table_chunks);
+	if (superblock->data_offset != data_offset_for(table_chunks, superblock->chunk_bytes))
+		return fc_error_set(error, FC_EFORMAT, "superblock with an impossible data offset of %llu",
 				    (unsigned long long)superblock->data_offset);
-	return code;
+	if (superblock->epoch >= FC_EPOCH_MAX)
+		return fc_error_set(error, FC_EFORMAT, "superblock with an impossible epoch of %llu",
+				    (unsigned long long)superblock->epoch);
+	return FC_OK;
 }
 
 static void decode_geometry(struct fc_geometry *geometry, const struct superblock_record *record)
@@ -252,7 +271,8 @@ int fc_superblock_decode(struct fc_superblock *superblock, const uint8_t *buffer
 static int group_same(const struct fc_group *stored, const struct fc_group *wanted, uint32_t group,
 		      uint32_t layer_count, struct fc_error *error)
 {
-	if (stored->rule != wanted->rule || stored->tokens_per_block != wanted->tokens_per_block ||
+	bool is_state = stored->rule == FC_RULE_STATE; /* tokens per block mean nothing there */
+	if (stored->rule != wanted->rule || (!is_state && stored->tokens_per_block != wanted->tokens_per_block) ||
 	    stored->window_tokens != wanted->window_tokens)
 		return fc_error_set(
 			error, FC_EGEOMETRY,

@@ -49,8 +49,9 @@ struct fc_superblock {
 FC_MUST_USE int fc_superblock_plan(struct fc_superblock *superblock, uint64_t bytes, uint64_t chunk_bytes,
 				   uint32_t align, const struct fc_geometry *geometry, struct fc_error *error);
 
-/* First sequence number of an epoch. */
+/* First sequence number of an epoch. An arena can be opened for writing FC_EPOCH_MAX - 1 times. */
 #define FC_SEQ_EPOCH_BITS 40
+#define FC_EPOCH_MAX (1ull << (64 - FC_SEQ_EPOCH_BITS))
 static inline uint64_t fc_seq_first(uint64_t epoch)
 {
 	return epoch << FC_SEQ_EPOCH_BITS;
