@@ -20,7 +20,7 @@ rules() {
 	wire     system base format host catalog cio sched media device clock store wire
 	cluster  system base format host clock wire cluster
 	trace    system base trace
-	sim      system base format clock media device sim
+	sim      system base format catalog cio sched core clock/clock.h media/media.h device/device.h sim
 	config   system base config
 	report   system base report trace
 	replay   system base format host clock media device store trace config report replay cli/table.h cli/progress.h cli/json_file.h

@@ -1,0 +1,384 @@
+#include "sim/check.h"
+
+#include "format/arena.h"
+
+#include <string.h>
+
+/* ---- what the store says of itself ---- */
+
+static uint64_t sum_of_losses(struct fc_sim *sim)
+{
+	struct fc_stats stats;
+	if (!sim->is_opened)
+		return 0;
+	fc_core_stats(sim->core, &stats);
+	uint64_t sum = stats.sessions_cut;
+	for (int medium = 0; medium < FC_MEDIUM_COUNT; medium++)
+		sum += stats.media[medium].sessions_reclaimed;
+	return sum;
+}
+
+uint64_t fc_sim_losses(struct fc_sim *sim)
+{
+	return sim->losses + sum_of_losses(sim) + fc_sim_fired(sim);
+}
+
+uint64_t fc_sim_cuts(struct fc_sim *sim)
+{
+	struct fc_stats stats;
+	fc_core_stats(sim->core, &stats);
+	return stats.sessions_cut;
+}
+
+/* Questions of the checks are answered without faults. */
+static int match(struct fc_sim *sim, uint32_t node, uint64_t limit, struct fc_key *keys, struct fc_path *path)
+{
+	double probability = sim->memory.fail_probability;
+	sim->memory.fail_probability = 0;
+	uint32_t depth = fc_sim_model_keys(&sim->model, node, keys);
+	int code = fc_catalog_match(fc_core_catalog(sim->core), keys, depth, limit, false, path);
+	sim->memory.fail_probability = probability;
+	return code;
+}
+
+uint64_t fc_sim_matched(struct fc_sim *sim, uint32_t node, uint64_t limit)
+{
+	struct fc_key keys[FC_SIM_PATH_BLOCKS_MAX];
+	struct fc_path path = {0};
+	if (match(sim, node, limit, keys, &path) != FC_OK)
+		fc_sim_broken(&sim->notes, "a match fails");
+	uint64_t blocks = path.blocks;
+	fc_path_deinit(&path, &sim->memory.alloc);
+	return blocks;
+}
+
+static uint64_t depth_of(const struct fc_sim *sim, uint32_t node)
+{
+	return sim->model.nodes[node].depth;
+}
+
+static bool is_stored(struct fc_sim *sim, uint32_t node)
+{
+	return fc_sim_matched(sim, node, 0) == depth_of(sim, node);
+}
+
+/* ---- bytes where they lie ---- */
+
+static void compare_block(struct fc_sim *sim, const struct fc_placed *placed, uint32_t group, uint64_t entry,
+			  struct fc_key key)
+{
+	const struct fc_geometry *geometry = &sim->settings.geometry;
+	const uint8_t *segment = sim->media[fc_gva_medium(placed->base)]->image + fc_gva_offset(placed->base);
+	const struct fc_range *range = fc_shape_range_of(placed->shape, entry);
+	struct fc_layer_area area;
+	fc_layer_first(geometry, placed->shape, placed->header_bytes, &area);
+	do {
+		uint64_t bytes = geometry->groups[group].slice_bytes[area.layer];
+		if (bytes == 0)
+			continue;
+		struct fc_range_area where = fc_range_area_in(geometry, placed->shape, &area, range);
+		const uint8_t *slice = segment + where.slice_offset + (entry - range->entry_first) * bytes;
+		if (!fc_sim_slice_is(key, group, area.layer, slice, bytes))
+			fc_sim_broken(&sim->notes, "the bytes at %llx are not those of group %u, layer %u, entry %llu",
+				      (unsigned long long)placed->base.bits, group, area.layer,
+				      (unsigned long long)entry);
+	} while (fc_layer_next(geometry, placed->shape, placed->align, &area));
+}
+
+static void compare_path(struct fc_sim *sim, const struct fc_path *path, const struct fc_key *keys)
+{
+	if (sim->payload_flips > 0)
+		return; /* the loads find them */
+	for (uint32_t i = 0; i < path->span_count; i++) {
+		const struct fc_span *span = &path->spans[i];
+		uint64_t width = fc_group_span(&sim->settings.geometry, span->group);
+		for (uint64_t j = 0; j < span->count; j++)
+			compare_block(sim, &path->placed[span->placed], span->group, span->entry_first + j,
+				      keys[fc_group_key_position(width, span->block_first + j)]);
+	}
+}
+
+static void compare_stored(struct fc_sim *sim, uint32_t node)
+{
+	struct fc_key keys[FC_SIM_PATH_BLOCKS_MAX];
+	struct fc_path path = {0};
+	if (match(sim, node, 0, keys, &path) != FC_OK)
+		fc_sim_broken(&sim->notes, "a match fails");
+	compare_path(sim, &path, keys);
+	fc_path_deinit(&path, &sim->memory.alloc);
+}
+
+void fc_sim_check_lease(struct fc_sim *sim, const struct fc_sim_client *client)
+{
+	if (client->load != NULL && client->load->path.is_leased)
+		compare_path(sim, &client->load->path, client->keys);
+}
+
+/* ---- around a step ---- */
+
+void fc_sim_check_before_step(struct fc_sim *sim)
+{
+	for (uint32_t i = 0; i < sim->settings.client_count; i++) {
+		struct fc_sim_client *client = &sim->clients[i];
+		if (client->load == NULL)
+			continue;
+		client->seen_state = client->load->state;
+		client->seen_attempts = client->load->attempts;
+	}
+}
+
+static bool was_waiting(const struct fc_sim_client *client)
+{
+	return client->load != NULL && client->seen_state == FC_LOAD_PREPARE &&
+	       client->load->attempts == client->seen_attempts;
+}
+
+/* 1 + wait / size, compared without rounding; equal ones by arrival. */
+static bool may_go_before(const struct fc_sched_item *a, const struct fc_sched_item *b, uint64_t now_ns)
+{
+	uint64_t wait_a = now_ns > a->arrival_ns ? now_ns - a->arrival_ns : 0;
+	uint64_t wait_b = now_ns > b->arrival_ns ? now_ns - b->arrival_ns : 0;
+	unsigned __int128 left = (unsigned __int128)wait_a * b->ssd_bytes;
+	unsigned __int128 right = (unsigned __int128)wait_b * a->ssd_bytes;
+	return left > right || (left == right && (a->arrival_ns < b->arrival_ns ||
+						  (a->arrival_ns == b->arrival_ns && a->sequence < b->sequence)));
+}
+
+static void check_order(struct fc_sim *sim, const struct fc_sim_client *started)
+{
+	uint64_t now_ns = sim->notes.now_ns + sim->clock_skew_ns;
+	for (uint32_t i = 0; i < sim->settings.client_count; i++) {
+		const struct fc_sim_client *other = &sim->clients[i];
+		if (!was_waiting(other) || other->load->state != FC_LOAD_PREPARE)
+			continue;
+		if (!may_go_before(&started->load->sched, &other->load->sched, now_ns))
+			fc_sim_broken(&sim->notes, "client %u is read before client %u, against the priority",
+				      started->number, other->number);
+	}
+}
+
+static void check_fresh(struct fc_sim *sim, struct fc_sim_client *client)
+{
+	uint32_t node = fc_sim_model_ancestor(&sim->model, client->reply_tip, (uint32_t)client->saved_blocks);
+	uint64_t losses = fc_sim_losses(sim);
+	client->is_fresh = false;
+	if (!is_stored(sim, node) && losses == sim->operation_losses)
+		fc_sim_broken(&sim->notes, "client %u: saved, but only %llu of %llu blocks are there", client->number,
+			      (unsigned long long)fc_sim_matched(sim, node, 0),
+			      (unsigned long long)client->saved_blocks);
+	fc_sim_model_claim(&sim->model, node, is_stored(sim, node) ? losses : UINT64_MAX, false);
+}
+
+void fc_sim_check_after_step(struct fc_sim *sim)
+{
+	for (uint32_t i = 0; i < sim->settings.client_count; i++) {
+		struct fc_sim_client *client = &sim->clients[i];
+		if (was_waiting(client) && client->load->state == FC_LOAD_READING)
+			check_order(sim, client);
+		if (client->is_fresh)
+			check_fresh(sim, client);
+	}
+}
+
+/* ---- after an operation ---- */
+
+static void check_lengths(struct fc_sim *sim, const struct fc_stats *stats)
+{
+	uint64_t loads = 0, saves = 0, ready = 0, prepare = 0;
+	for (uint32_t i = 0; i < sim->settings.client_count; i++) {
+		const struct fc_sim_client *client = &sim->clients[i];
+		loads += client->load != NULL || (client->state == FC_CLIENT_LINGERING && !client->has_ended);
+		saves += client->save != NULL;
+		ready += client->load != NULL && client->load->state == FC_LOAD_READY;
+		prepare += client->load != NULL && client->load->state == FC_LOAD_PREPARE;
+	}
+	if (stats->loads_active != loads || stats->saves_active < saves)
+		fc_sim_broken(&sim->notes, "%llu loads and %llu saves are open, counted %llu and %llu",
+			      (unsigned long long)loads, (unsigned long long)saves,
+			      (unsigned long long)stats->loads_active, (unsigned long long)stats->saves_active);
+	if (stats->ready_length != ready || stats->prepare_length != prepare)
+		fc_sim_broken(&sim->notes, "%llu are ready and %llu in the prepare queue, counted %llu and %llu",
+			      (unsigned long long)ready, (unsigned long long)prepare,
+			      (unsigned long long)stats->ready_length, (unsigned long long)stats->prepare_length);
+	if (stats->leases > stats->loads_active + stats->saves_active + 1)
+		fc_sim_broken(&sim->notes, "%llu leases for %llu loads and %llu saves",
+			      (unsigned long long)stats->leases, (unsigned long long)stats->loads_active,
+			      (unsigned long long)stats->saves_active);
+}
+
+void fc_sim_check_counters(struct fc_sim *sim)
+{
+	struct fc_stats stats;
+	fc_core_stats(sim->core, &stats);
+	check_lengths(sim, &stats);
+	for (int medium = 0; medium < FC_MEDIUM_COUNT; medium++)
+		if (stats.media[medium].bytes_used > stats.media[medium].bytes)
+			fc_sim_broken(&sim->notes, "medium %d: %llu bytes used of %llu", medium,
+				      (unsigned long long)stats.media[medium].bytes_used,
+				      (unsigned long long)stats.media[medium].bytes);
+	if (stats.checksum_failures > 0 && sim->payload_flips == 0)
+		fc_sim_broken(&sim->notes, "%llu checksums fail, and nothing was damaged",
+			      (unsigned long long)stats.checksum_failures);
+	if (stats.io_errors > 0 && fc_sim_fired(sim) == 0)
+		fc_sim_broken(&sim->notes, "%llu I/O errors, and nothing failed", (unsigned long long)stats.io_errors);
+	if (stats.sessions_cut > 0 && stats.checksum_failures + stats.io_errors == 0)
+		fc_sim_broken(&sim->notes, "%llu sessions are cut, and nothing failed",
+			      (unsigned long long)stats.sessions_cut);
+}
+
+void fc_sim_check_scan(struct fc_sim *sim)
+{
+	struct fc_error error = {0};
+	if (fc_catalog_check(fc_core_catalog(sim->core), &error) != FC_OK)
+		fc_sim_broken(&sim->notes, "scan: %s", error.text);
+}
+
+void fc_sim_check_claims(struct fc_sim *sim, uint32_t compared_count)
+{
+	struct fc_sim_model *model = &sim->model;
+	uint64_t losses = fc_sim_losses(sim);
+	uint32_t first = compared_count >= model->claim_count || model->claim_count == 0
+				 ? 0
+				 : (uint32_t)fc_random_below(&sim->breakage, model->claim_count);
+	for (uint32_t i = 0; i < model->claim_count; i++) {
+		struct fc_sim_claim *claim = &model->claims[(first + i) % model->claim_count];
+		if (!is_stored(sim, claim->node)) {
+			if (claim->losses == losses)
+				fc_sim_broken(&sim->notes,
+					      "a path of %llu blocks was saved, and %llu are there, though nothing was "
+					      "lost",
+					      (unsigned long long)depth_of(sim, claim->node),
+					      (unsigned long long)fc_sim_matched(sim, claim->node, 0));
+			claim->losses = UINT64_MAX;
+			continue;
+		}
+		if (claim->losses != losses)
+			claim->losses = losses; /* it has lived through them: claimed anew */
+		if (i < compared_count)
+			compare_stored(sim, claim->node);
+	}
+}
+
+void fc_sim_check_idle(struct fc_sim *sim)
+{
+	struct fc_stats stats;
+	fc_core_stats(sim->core, &stats);
+	if (stats.leases + stats.loads_active + stats.saves_active + stats.ready_length + stats.prepare_length > 0)
+		fc_sim_broken(&sim->notes, "at rest: %llu leases, %llu loads, %llu saves",
+			      (unsigned long long)stats.leases, (unsigned long long)stats.loads_active,
+			      (unsigned long long)stats.saves_active);
+	for (uint32_t i = 0; i < sim->settings.client_count; i++)
+		if (sim->clients[i].state != FC_CLIENT_IDLE)
+			fc_sim_broken(&sim->notes, "at rest: client %u never had the last word about its request", i);
+	fc_sim_check_scan(sim);
+}
+
+/* ---- promises ---- */
+
+static bool is_wholly_durable(const struct fc_sim *sim, uint32_t node)
+{
+	for (uint32_t at = node; at != FC_SIM_ROOT; at = sim->model.nodes[at].parent)
+		if (!sim->model.nodes[at].is_durable)
+			return false;
+	return true;
+}
+
+void fc_sim_promises_take(struct fc_sim *sim)
+{
+	const struct fc_sim_model *model = &sim->model;
+	sim->promised_count = 0;
+	for (uint32_t i = 0; i < model->claim_count; i++) {
+		const struct fc_sim_claim *claim = &model->claims[i];
+		if (claim->is_durable && is_wholly_durable(sim, claim->node) && is_stored(sim, claim->node))
+			sim->promised[sim->promised_count++] = claim->node;
+	}
+	sim->losses += sum_of_losses(sim) + 1; /* its counters end with the process */
+	fc_sim_note(&sim->notes, "%llu paths of %llu must survive", sim->promised_count, model->claim_count, 0, 0);
+}
+
+/* What has survived the process is durable; what has not is no claim any more. */
+static void begin_anew(struct fc_sim *sim)
+{
+	struct fc_sim_model *model = &sim->model;
+	uint64_t losses = fc_sim_losses(sim);
+	for (uint32_t node = 0; node < model->node_count; node++)
+		model->nodes[node].is_durable = false;
+	for (uint32_t i = 0; i < model->claim_count; i++) {
+		struct fc_sim_claim *claim = &model->claims[i];
+		claim->is_durable = is_stored(sim, claim->node);
+		claim->losses = claim->is_durable ? losses : UINT64_MAX;
+		for (uint32_t at = claim->node; at != FC_SIM_ROOT && claim->is_durable; at = model->nodes[at].parent)
+			model->nodes[at].is_durable = true;
+	}
+}
+
+void fc_sim_promises_check(struct fc_sim *sim, bool is_excused)
+{
+	for (uint32_t i = 0; i < sim->promised_count && !is_excused; i++)
+		if (!is_stored(sim, sim->promised[i]))
+			fc_sim_broken(&sim->notes, "a path of %llu blocks was durable, and %llu are left",
+				      (unsigned long long)depth_of(sim, sim->promised[i]),
+				      (unsigned long long)fc_sim_matched(sim, sim->promised[i], 0));
+	for (uint32_t i = 0; i < sim->promised_count; i++)
+		compare_stored(sim, sim->promised[i]);
+	sim->promised_count = 0;
+	begin_anew(sim);
+}
+
+/* ---- ends of requests ---- */
+
+static bool may_run_out_of_time(const struct fc_sim *sim)
+{
+	const double *probability = sim->faults.probability;
+	return probability[FC_FAULT_STUCK] + probability[FC_FAULT_LATE] + probability[FC_FAULT_CLOCK_JUMP] > 0;
+}
+
+static bool may_lack_memory(const struct fc_sim *sim)
+{
+	return sim->faults.probability[FC_FAULT_ALLOCATION] > 0;
+}
+
+void fc_sim_check_load_code(struct fc_sim *sim, const struct fc_sim_client *client, int code)
+{
+	bool is_allowed = code == FC_OK || (code == FC_ECANCELED && client->is_cancelled) ||
+			  (code == FC_ETIMEOUT && (client->has_timeout || may_run_out_of_time(sim))) ||
+			  (code == FC_ENOMEM && may_lack_memory(sim));
+	if (!is_allowed)
+		fc_sim_broken(&sim->notes, "client %u: a load ends with: %s (%s)", client->number, fc_code_text(code),
+			      client->load == NULL ? "" : client->load->result.error.text);
+}
+
+void fc_sim_check_save_code(struct fc_sim *sim, const struct fc_sim_client *client, int code)
+{
+	bool is_allowed = false;
+	switch (code) {
+	case FC_OK:
+	case FC_EFULL:
+		is_allowed = true;
+		break;
+	case FC_ECANCELED:
+		is_allowed = client->is_cancelled;
+		break;
+	case FC_EIO:
+		is_allowed = fc_sim_fired(sim) > 0;
+		break;
+	case FC_ENOMEM:
+		is_allowed = may_lack_memory(sim);
+		break;
+	case FC_ETIMEOUT:
+		is_allowed = may_run_out_of_time(sim);
+		break;
+	case FC_EINVAL: /* what the client thought was stored has gone meanwhile */
+		is_allowed = client->is_partly_resident;
+		break;
+	case FC_ENOENT:
+		is_allowed = fc_sim_cuts(sim) > 0 || fc_sim_fired(sim) > 0;
+		break;
+	case FC_ECORRUPT:
+		is_allowed = sim->payload_flips > 0;
+		break;
+	}
+	if (!is_allowed)
+		fc_sim_broken(&sim->notes, "client %u: a save ends with: %s (%s)", client->number, fc_code_text(code),
+			      client->save == NULL ? "" : client->save->result.error.text);
+}

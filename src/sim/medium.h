@@ -1,0 +1,112 @@
+/* A medium made of memory, with the latency, the bandwidth and the faults of a real one.
+ *
+ *     image     what a read sees: every write that has ended
+ *     stable    what survives a power failure for certain: writes that had ended before a sync was submitted that ended
+ *     unsynced  the difference, write by write
+ *     flights   what was submitted and has not ended
+ *
+ * Each command takes one of `queue_depth` places, waits there for its turn, and ends `latency_ns` + bytes / bandwidth
+ * later, in virtual time. Bytes move when the command ends, not when it is submitted: whoever touches a buffer too
+ * early is found out. What a fault does to a command is decided when it is submitted.
+ *
+ * Kept to the contract of media.h: alignment, bounds, a command submitted once, no two writes of one place at a time.
+ */
+#ifndef FC_SIM_MEDIUM_H
+#define FC_SIM_MEDIUM_H
+
+#include "media/media.h"
+#include "sim/fault.h"
+#include "sim/note.h"
+
+#define FC_SIM_QUEUE_DEPTH_MAX 32u
+#define FC_SIM_NEVER_NS UINT64_MAX
+
+struct fc_sim_medium_opts {
+	uint64_t bytes;
+	uint32_t align;
+	bool is_durable; /* its content outlives the process */
+	bool is_mapped;  /* memory: the core reads and writes in place */
+	uint64_t latency_ns;
+	uint64_t bytes_per_s;
+	uint32_t queue_depth;
+	uint64_t late_ns; /* how much later than allowed a late command is */
+	uint64_t seed;
+};
+
+enum fc_sim_fate {
+	FC_FATE_DONE,
+	FC_FATE_ERROR,
+	FC_FATE_SHORT,
+	FC_FATE_FULL,
+};
+
+struct fc_sim_flight {
+	struct fc_io *io;
+	uint64_t due_ns; /* FC_SIM_NEVER_NS: stuck */
+	uint64_t number; /* of submission */
+	enum fc_sim_fate fate;
+	uint64_t moved_bytes; /* of a command that fails on the way */
+};
+
+struct fc_sim_write {
+	struct fc_link link;
+	uint64_t offset, bytes;
+	uint64_t ended_at; /* number of commands submitted when it ended */
+	uint8_t data[];
+};
+
+#define FC_SIM_STICKY_MAX 8u
+
+struct fc_sim_medium {
+	struct fc_media media;
+	struct fc_sim_medium_opts opts;
+	struct fc_sim_notes *notes;
+	const struct fc_sim_faults *faults;
+	struct fc_random random;
+	uint8_t *image;
+	uint8_t *stable; /* NULL: memory */
+	struct fc_link unsynced;
+	struct fc_sim_flight *flights;
+	uint32_t flight_count, flight_room;
+	uint64_t next_number;
+	uint64_t place_free_ns[FC_SIM_QUEUE_DEPTH_MAX];
+	struct {
+		uint64_t offset, bytes;
+	} sticky[FC_SIM_STICKY_MAX];
+	uint32_t sticky_count;
+	bool is_healed;       /* no more faults; what is stuck stays so */
+	bool is_opening;      /* nothing gets stuck */
+	uint64_t fired_count; /* faults that happened */
+};
+
+/* NULL without memory. */
+struct fc_sim_medium *fc_sim_medium_new(const struct fc_sim_medium_opts *opts, struct fc_sim_notes *notes,
+					const struct fc_sim_faults *faults);
+void fc_sim_medium_free(struct fc_sim_medium *medium);
+
+/* When the next command ends; FC_SIM_NEVER_NS if none will. */
+uint64_t fc_sim_medium_next_ns(const struct fc_sim_medium *medium);
+uint32_t fc_sim_medium_stuck_count(const struct fc_sim_medium *medium);
+
+/* No faults from now on, and places that failed work again. */
+void fc_sim_medium_heal(struct fc_sim_medium *medium);
+/* What was stuck returns within `within_ns`. */
+void fc_sim_medium_release(struct fc_sim_medium *medium, uint64_t within_ns);
+
+/* The process is killed: commands under way have happened, or not, or in part. Memory that is not durable is zeros. */
+void fc_sim_medium_kill(struct fc_sim_medium *medium);
+/* The power fails as well. */
+void fc_sim_medium_power_off(struct fc_sim_medium *medium);
+
+/* Another size, between two processes. */
+FC_MUST_USE int fc_sim_medium_resize(struct fc_sim_medium *medium, uint64_t bytes);
+/* Zeros everywhere, as a new one. */
+void fc_sim_medium_blank(struct fc_sim_medium *medium);
+
+/* One bit, at rest. */
+void fc_sim_medium_flip(struct fc_sim_medium *medium, uint64_t offset, unsigned bit);
+
+/* Of all that survives. */
+uint64_t fc_sim_medium_digest(const struct fc_sim_medium *medium);
+
+#endif

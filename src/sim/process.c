@@ -1,0 +1,402 @@
+/* The process that holds the store: it opens, steps as virtual time goes on, is restarted in order, or is killed. */
+#include "sim/check.h"
+
+#include <string.h>
+
+#define STEPS_MAX 20000u
+#define OPENS_FAULTY_MAX 3u
+#define OPENS_MAX 8u
+#define SECOND_NS 1000000000ull
+#define OPEN_LIMIT_NS (600 * SECOND_NS)
+
+/* ---- time ---- */
+
+static uint64_t core_now_ns(void *context)
+{
+	const struct fc_sim *sim = context;
+	return sim->notes.now_ns + sim->clock_skew_ns;
+}
+
+uint64_t fc_sim_fired(const struct fc_sim *sim)
+{
+	uint64_t fired = sim->faults_fired + sim->memory.failed_count;
+	for (int medium = 0; medium < FC_MEDIUM_COUNT; medium++)
+		if (sim->media[medium] != NULL)
+			fired += sim->media[medium]->fired_count;
+	return fired;
+}
+
+static uint64_t next_event_ns(const struct fc_sim *sim)
+{
+	uint64_t next_ns = fc_sim_device_next_ns(&sim->device);
+	for (int medium = 0; medium < FC_MEDIUM_COUNT; medium++)
+		if (sim->media[medium] != NULL)
+			next_ns = fc_min_u64(next_ns, fc_sim_medium_next_ns(sim->media[medium]));
+	uint64_t wake_ns = sim->is_opened ? fc_core_wake_ns(sim->core) : UINT64_MAX;
+	if (wake_ns == UINT64_MAX)
+		return next_ns;
+	return fc_min_u64(next_ns, wake_ns > sim->clock_skew_ns ? wake_ns - sim->clock_skew_ns : 0);
+}
+
+void fc_sim_step(struct fc_sim *sim)
+{
+	struct fc_sim_notes *notes = &sim->notes;
+	for (unsigned steps = 0;; steps++) {
+		if (steps == STEPS_MAX)
+			fc_sim_broken(notes, "the core is busy for ever: %u steps at one time", STEPS_MAX);
+		fc_sim_check_before_step(sim);
+		unsigned count = fc_core_step(sim->core);
+		sim->counts.steps++;
+		fc_sim_check_after_step(sim);
+		fc_sim_clients_settle(sim);
+		if (count == 0)
+			break;
+	}
+	uint64_t wake_ns = sim->is_opened ? fc_core_wake_ns(sim->core) : UINT64_MAX;
+	if (wake_ns <= core_now_ns(sim))
+		fc_sim_broken(notes, "the core has nothing to do, and asks to be woken %llu ns ago",
+			      (unsigned long long)(core_now_ns(sim) - wake_ns));
+}
+
+void fc_sim_advance(struct fc_sim *sim, uint64_t duration_ns)
+{
+	uint64_t end_ns = sim->notes.now_ns + duration_ns;
+	for (;;) {
+		fc_sim_step(sim);
+		uint64_t next_ns = next_event_ns(sim);
+		if (next_ns > end_ns)
+			break;
+		sim->notes.now_ns = fc_max_u64(next_ns, sim->notes.now_ns);
+	}
+	sim->notes.now_ns = end_ns;
+	fc_sim_step(sim);
+}
+
+bool fc_sim_advance_until(struct fc_sim *sim, bool (*is_reached)(struct fc_sim *sim), uint64_t limit_ns)
+{
+	uint64_t end_ns = sim->notes.now_ns + limit_ns;
+	for (;;) {
+		fc_sim_step(sim);
+		if (is_reached(sim))
+			return true;
+		uint64_t next_ns = next_event_ns(sim);
+		if (next_ns > end_ns)
+			return false;
+		sim->notes.now_ns = fc_max_u64(next_ns, sim->notes.now_ns);
+	}
+}
+
+/* ---- opening ---- */
+
+static void on_opened(void *context, int code, const struct fc_error *error)
+{
+	struct fc_sim *sim = context;
+	if (sim->is_opened)
+		fc_sim_broken(&sim->notes, "open: its end is told twice");
+	sim->is_opened = true;
+	sim->open_code = code;
+	sim->open_error = *error;
+}
+
+static void on_loss(void *context, struct fc_session_id id)
+{
+	struct fc_sim *sim = context;
+	sim->losses++;
+	fc_sim_note(&sim->notes, "  session %llx:%llx is lost in part or whole", id.high, id.low, 0, 0);
+}
+
+static void attach(struct fc_sim *sim, struct fc_core_opts *opts)
+{
+	*opts = sim->settings.core;
+	opts->catalog.geometry = &sim->settings.geometry;
+	opts->catalog.alloc = &sim->memory.alloc;
+	opts->device = &sim->device.device;
+	opts->clock = (struct fc_clock){core_now_ns, sim};
+	opts->event_cb = fc_sim_on_event;
+	opts->context = sim;
+	for (int medium = 0; medium < FC_MEDIUM_COUNT; medium++)
+		opts->catalog.media[medium] = sim->media[medium] == NULL ? NULL : &sim->media[medium]->media;
+}
+
+/* Steps until the open has ended; false when the process was killed on the way. */
+static bool wait_for_open(struct fc_sim *sim, uint64_t kill_after)
+{
+	uint64_t limit_ns = sim->notes.now_ns + OPEN_LIMIT_NS;
+	for (uint64_t events = 0; !sim->is_opened; events++) {
+		if (events == kill_after)
+			return false;
+		sim->counts.steps++;
+		if (fc_core_step(sim->core) > 0)
+			continue;
+		uint64_t next_ns = next_event_ns(sim);
+		if (next_ns > limit_ns)
+			fc_sim_broken(&sim->notes, "open: does not end");
+		sim->notes.now_ns = fc_max_u64(next_ns, sim->notes.now_ns);
+	}
+	return true;
+}
+
+static void kill_process(struct fc_sim *sim, bool is_power)
+{
+	fc_sim_clients_forget(sim);
+	for (int medium = 0; medium < FC_MEDIUM_COUNT; medium++)
+		if (sim->media[medium] != NULL && is_power)
+			fc_sim_medium_power_off(sim->media[medium]);
+		else if (sim->media[medium] != NULL)
+			fc_sim_medium_kill(sim->media[medium]);
+	fc_sim_device_kill(&sim->device);
+	fc_sim_memory_forget(&sim->memory);
+	sim->core = NULL;
+	sim->is_opened = false;
+	sim->counts.crashes++;
+}
+
+static void check_nothing_is_left(struct fc_sim *sim, const char *when)
+{
+	for (int medium = 0; medium < FC_MEDIUM_COUNT; medium++)
+		if (sim->media[medium] != NULL && sim->media[medium]->flight_count > 0)
+			fc_sim_broken(&sim->notes, "%s: %u commands are still under way", when,
+				      sim->media[medium]->flight_count);
+	if (sim->device.flight_count > 0)
+		fc_sim_broken(&sim->notes, "%s: copies are still under way", when);
+	if (sim->memory.bytes > 0)
+		fc_sim_broken(&sim->notes, "%s: %llu bytes of memory are not given back", when,
+			      (unsigned long long)sim->memory.bytes);
+}
+
+static void set_faults(struct fc_sim *sim, bool are_on)
+{
+	sim->memory.fail_probability = are_on ? sim->faults.probability[FC_FAULT_ALLOCATION] / 4 : 0;
+	for (int medium = 0; medium < FC_MEDIUM_COUNT; medium++)
+		if (sim->media[medium] != NULL)
+			sim->media[medium]->is_healed = !are_on;
+}
+
+#define KILLED 1
+
+static int open_once(struct fc_sim *sim, uint64_t kill_after, bool is_power)
+{
+	struct fc_core_opts opts;
+	attach(sim, &opts);
+	sim->is_opened = false;
+	sim->open_error = (struct fc_error){0};
+	int code = fc_core_open(&sim->core, &opts, on_opened, &sim->open_error);
+	if (code != FC_OK) {
+		sim->core = NULL;
+		check_nothing_is_left(sim, "an open that was refused");
+		return code;
+	}
+	if (!wait_for_open(sim, kill_after)) {
+		fc_sim_note(&sim->notes, "killed while it opens", 0, 0, 0, 0);
+		kill_process(sim, is_power);
+		return KILLED;
+	}
+	if (sim->open_code == FC_OK)
+		return FC_OK;
+	fc_core_free(sim->core);
+	sim->core = NULL;
+	sim->is_opened = false;
+	check_nothing_is_left(sim, "an open that failed");
+	return sim->open_code;
+}
+
+static void check_open_code(struct fc_sim *sim, int code, bool has_fired)
+{
+	bool is_allowed = code == KILLED || (code == FC_EIO && has_fired) || (code == FC_ENOMEM && has_fired) ||
+			  (code == FC_EFORMAT && sim->has_superblock_flips);
+	if (!is_allowed)
+		fc_sim_broken(&sim->notes, "open: %s (%s)", fc_code_text(code), sim->open_error.text);
+	if (code != FC_EFORMAT)
+		return;
+	/* Both superblocks are damaged: said by name, and nothing changed. The operator starts anew. */
+	for (int medium = 0; medium < FC_MEDIUM_COUNT; medium++)
+		if (sim->media[medium] != NULL)
+			fc_sim_medium_blank(sim->media[medium]);
+}
+
+static uint64_t choose_kill(struct fc_sim *sim, bool are_faults_on)
+{
+	double probability = sim->faults.probability[FC_FAULT_CRASH] + sim->faults.probability[FC_FAULT_POWER];
+	if (!are_faults_on || !fc_sim_happens(&sim->breakage, 4 * probability))
+		return UINT64_MAX;
+	return fc_random_below(&sim->breakage, 40);
+}
+
+static bool is_power_possible(const struct fc_sim *sim)
+{
+	return !(sim->settings.has_medium[FC_MEMORY] && sim->settings.media[FC_MEMORY].is_durable);
+}
+
+int fc_sim_open(struct fc_sim *sim)
+{
+	int code = KILLED;
+	bool has_fired_ever = false;
+	for (unsigned opens = 0; code != FC_OK; opens++) {
+		if (opens == OPENS_MAX)
+			fc_sim_broken(&sim->notes, "open: fails without a fault");
+		bool are_faults_on = opens < OPENS_FAULTY_MAX && !sim->is_healed;
+		uint64_t fired = fc_sim_fired(sim);
+		set_faults(sim, are_faults_on);
+		if (sim->media[FC_SSD] != NULL)
+			sim->media[FC_SSD]->is_opening = true;
+		bool is_power = is_power_possible(sim) && sim->faults.probability[FC_FAULT_POWER] > 0;
+		code = open_once(sim, choose_kill(sim, are_faults_on), is_power);
+		bool has_fired = fc_sim_fired(sim) != fired;
+		has_fired_ever |= has_fired;
+		fc_sim_note(&sim->notes, "open: %lld", (uint64_t)(int64_t)code, 0, 0, 0);
+		if (code != FC_OK)
+			check_open_code(sim, code, has_fired);
+	}
+	set_faults(sim, !sim->is_healed);
+	if (sim->media[FC_SSD] != NULL)
+		sim->media[FC_SSD]->is_opening = false;
+	fc_catalog_on_loss(fc_core_catalog(sim->core), on_loss, sim);
+	bool is_damaged = sim->has_structure_flips || has_fired_ever;
+	sim->has_structure_flips = sim->has_superblock_flips = false;
+	return is_damaged ? FC_ECORRUPT : FC_OK;
+}
+
+/* ---- the end of a process ---- */
+
+static bool is_idle(struct fc_sim *sim)
+{
+	return fc_core_is_idle(sim->core);
+}
+
+static uint64_t drain_limit_ns(const struct fc_sim *sim)
+{
+	return (sim->settings.core.requests_max + 4ull) * 8 * sim->settings.core.io_timeout_ns + 3600 * SECOND_NS;
+}
+
+static void release_stuck(struct fc_sim *sim)
+{
+	for (int medium = 0; medium < FC_MEDIUM_COUNT; medium++)
+		if (sim->media[medium] != NULL)
+			fc_sim_medium_release(sim->media[medium], SECOND_NS);
+}
+
+/* Every request is cancelled, what is visible becomes durable, and the store is freed. */
+void fc_sim_close(struct fc_sim *sim)
+{
+	struct fc_sim_notes *notes = &sim->notes;
+	release_stuck(sim);
+	for (uint32_t i = 0; i < sim->settings.client_count; i++)
+		fc_sim_client_vanish(sim, &sim->clients[i]);
+	if (!fc_sim_advance_until(sim, is_idle, drain_limit_ns(sim)))
+		fc_sim_broken(notes, "close: the store does not come to rest");
+	fc_sim_check_idle(sim);
+	fc_sim_promises_take(sim);
+	fc_core_free(sim->core);
+	sim->core = NULL;
+	sim->is_opened = false;
+	check_nothing_is_left(sim, "close");
+}
+
+static bool all_requests_have_ended(struct fc_sim *sim)
+{
+	for (uint32_t i = 0; i < sim->settings.client_count; i++) {
+		const struct fc_sim_client *client = &sim->clients[i];
+		if ((client->load != NULL && !client->has_ended && !client->is_ready_told) ||
+		    (client->save != NULL && !client->is_saved_told))
+			return false;
+	}
+	return true;
+}
+
+/* Nothing breaks any more, but what is stuck stays so: every request has to end all the same. */
+static void check_every_request_ends(struct fc_sim *sim)
+{
+	uint64_t limit_ns = drain_limit_ns(sim);
+	while (!fc_sim_advance_until(sim, all_requests_have_ended, limit_ns))
+		fc_sim_broken(&sim->notes, "a request does not end");
+	fc_sim_client_take(sim);
+}
+
+void fc_sim_drain(struct fc_sim *sim)
+{
+	fc_sim_note(&sim->notes, "heal", 0, 0, 0, 0);
+	sim->is_healed = true;
+	set_faults(sim, false);
+	for (int medium = 0; medium < FC_MEDIUM_COUNT; medium++)
+		if (sim->media[medium] != NULL)
+			fc_sim_medium_heal(sim->media[medium]);
+	check_every_request_ends(sim);
+	fc_sim_check_claims(sim, UINT32_MAX);
+	fc_sim_restart(sim);
+	fc_sim_check_claims(sim, UINT32_MAX);
+	fc_sim_check_scan(sim);
+	fc_sim_close(sim);
+}
+
+/* ---- between two processes ---- */
+
+/* An engine of another geometry is refused by name, and changes nothing. */
+static void try_other_geometry(struct fc_sim *sim)
+{
+	uint64_t before[FC_MEDIUM_COUNT] = {0};
+	if (!sim->settings.has_medium[FC_SSD] || sim->has_structure_flips)
+		return;
+	before[FC_SSD] = fc_sim_medium_digest(sim->media[FC_SSD]);
+	struct fc_geometry *geometry = &sim->settings.geometry;
+	uint64_t *slice_bytes = NULL;
+	for (uint32_t layer = 0; layer < geometry->layer_count && slice_bytes == NULL; layer++)
+		if (geometry->groups[0].slice_bytes[layer] > 1)
+			slice_bytes = &geometry->groups[0].slice_bytes[layer];
+	if (slice_bytes == NULL)
+		return;
+	set_faults(sim, false);
+	--*slice_bytes;
+	int code = open_once(sim, UINT64_MAX, false);
+	++*slice_bytes;
+	if (code != FC_EGEOMETRY)
+		fc_sim_broken(&sim->notes, "open with another geometry: %s", fc_code_text(code));
+	if (fc_sim_medium_digest(sim->media[FC_SSD]) != before[FC_SSD])
+		fc_sim_broken(&sim->notes, "open with another geometry: it was refused, and the arena has changed");
+}
+
+/* The SSD arena gets larger or smaller. True when something may have been cut off. */
+static bool resize(struct fc_sim *sim)
+{
+	struct fc_sim_medium *ssd = sim->media[FC_SSD];
+	uint64_t chunk_bytes = sim->settings.core.catalog.chunk_bytes;
+	if (ssd == NULL)
+		return false;
+	uint64_t more = fc_random_between(&sim->random, 1, 20) * chunk_bytes;
+	bool is_smaller =
+		fc_random_below(&sim->random, 2) == 0 && ssd->media.bytes > FC_TABLE_OFFSET + (256u << 10) + more;
+	fc_sim_note(&sim->notes, "resize by %llu bytes, smaller: %llu", more, is_smaller, 0, 0);
+	fc_check(fc_sim_medium_resize(ssd, ssd->media.bytes + (is_smaller ? 0 - more : more)) == FC_OK);
+	return is_smaller;
+}
+
+static void reopen(struct fc_sim *sim, bool is_excused)
+{
+	bool is_damaged = fc_sim_open(sim) != FC_OK;
+	fc_sim_check_scan(sim);
+	fc_sim_promises_check(sim, is_excused || is_damaged);
+}
+
+void fc_sim_restart(struct fc_sim *sim)
+{
+	bool is_excused = false;
+	sim->counts.restarts++;
+	fc_sim_note(&sim->notes, "restart", 0, 0, 0, 0);
+	fc_sim_close(sim);
+	for (int medium = 0; medium < FC_MEDIUM_COUNT; medium++)
+		if (sim->media[medium] != NULL)
+			fc_sim_medium_kill(sim->media[medium]);
+	if (fc_random_below(&sim->random, 4) == 0)
+		try_other_geometry(sim);
+	if (fc_random_below(&sim->random, 8) == 0)
+		is_excused = resize(sim);
+	reopen(sim, is_excused);
+}
+
+void fc_sim_crash(struct fc_sim *sim, bool is_power)
+{
+	is_power = is_power && is_power_possible(sim);
+	fc_sim_note(&sim->notes, is_power ? "the power fails" : "the process is killed", 0, 0, 0, 0);
+	fc_sim_promises_take(sim);
+	kill_process(sim, is_power);
+	reopen(sim, false);
+}

@@ -1,0 +1,235 @@
+/* What happens in a run: conversations of several kinds, now and then an operator, and what breaks from outside.
+ *
+ *   agent      long: grows by several blocks a turn until it is compacted to its head
+ *   chat       short turns, short replies
+ *   prompted   begins with a prompt that others share
+ *   twin       goes on from where another conversation stands: a subagent, a branch, or the same text typed twice
+ *
+ * Any of them may edit its history: the next turn then branches off somewhere before its end. */
+#include "sim/check.h"
+
+#include "format/arena.h"
+
+#define ROOM_FOR_TURN 12u
+
+/* ---- sessions ---- */
+
+static uint32_t grow_path(struct fc_sim *sim, uint32_t tip, uint64_t blocks)
+{
+	for (uint64_t i = 0; i < blocks; i++)
+		tip = fc_sim_model_child(&sim->model, tip, fc_random_u64(&sim->random) >> 2);
+	return tip;
+}
+
+static void begin_session(struct fc_sim *sim, struct fc_sim_session *session)
+{
+	struct fc_random *random = &sim->random;
+	*session = (struct fc_sim_session){
+		.id = {fc_random_u64(random), fc_random_u64(random) | 1},
+		.kind = (enum fc_sim_session_kind)fc_random_below(random, FC_SIM_KIND_COUNT),
+		.turn_max = fc_random_between(random, 2, 8),
+	};
+	const struct fc_sim_session *other = &sim->sessions[fc_random_below(random, sim->settings.session_count)];
+	uint32_t prompt = sim->prompts[fc_random_below(random, sim->settings.prompt_count)];
+	if (fc_random_below(random, 4) == 0)
+		session->id = (struct fc_session_id){0, 0};
+	if (session->kind == FC_SIM_AGENT)
+		session->turn_max = 60;
+	if (session->kind == FC_SIM_PROMPTED || (session->kind == FC_SIM_AGENT && fc_random_below(random, 2) == 0)) {
+		session->tip = prompt;
+		session->shared_blocks = sim->model.nodes[prompt].depth;
+	}
+	if (session->kind == FC_SIM_TWIN) {
+		session->tip = other->tip;
+		session->shared_blocks = other->shared_blocks;
+		if (fc_random_below(random, 2) == 0)
+			session->id = other->id;
+	}
+}
+
+static void edit_history(struct fc_sim *sim, struct fc_sim_session *session)
+{
+	uint32_t depth = sim->model.nodes[session->tip].depth;
+	session->tip =
+		fc_sim_model_ancestor(&sim->model, session->tip, (uint32_t)fc_random_below(&sim->random, depth + 1ull));
+	if (session->shared_blocks > sim->model.nodes[session->tip].depth)
+		session->shared_blocks = 0;
+}
+
+static void start_turn(struct fc_sim *sim)
+{
+	uint32_t first = (uint32_t)fc_random_below(&sim->random, sim->settings.client_count);
+	uint32_t number = (uint32_t)fc_random_below(&sim->random, sim->settings.session_count);
+	struct fc_sim_session *session = &sim->sessions[number];
+	uint32_t depth = sim->model.nodes[session->tip].depth;
+	if (session->is_busy)
+		return;
+	if (session->turn >= session->turn_max)
+		begin_session(sim, session);
+	else if (depth + ROOM_FOR_TURN > FC_SIM_PATH_BLOCKS_MAX || fc_random_below(&sim->random, 12) == 0)
+		edit_history(sim, session);
+	if (sim->model.nodes[session->tip].depth + ROOM_FOR_TURN > FC_SIM_PATH_BLOCKS_MAX)
+		return;
+	for (uint32_t i = 0; i < sim->settings.client_count; i++) {
+		struct fc_sim_client *client = &sim->clients[(first + i) % sim->settings.client_count];
+		if (client->state != FC_CLIENT_IDLE)
+			continue;
+		fc_sim_client_start(sim, client, number);
+		return;
+	}
+}
+
+void fc_sim_workload_init(struct fc_sim *sim)
+{
+	for (uint32_t i = 0; i < sim->settings.prompt_count; i++)
+		sim->prompts[i] = grow_path(sim, FC_SIM_ROOT, fc_random_between(&sim->random, 1, 16));
+	for (uint32_t i = 0; i < sim->settings.session_count; i++)
+		begin_session(sim, &sim->sessions[i]);
+}
+
+/* ---- the operator ---- */
+
+static void evict(struct fc_sim *sim)
+{
+	const struct fc_sim_session *session =
+		&sim->sessions[fc_random_below(&sim->random, sim->settings.session_count)];
+	int code = fc_catalog_evict(fc_core_catalog(sim->core), session->id);
+	fc_sim_note(&sim->notes, "evict session %llx: %lld", session->id.high, (uint64_t)(int64_t)code, 0, 0);
+	if (code != FC_OK && code != FC_ENOENT && code != FC_EBUSY)
+		fc_sim_broken(&sim->notes, "evict: %s", fc_code_text(code));
+	sim->losses += code == FC_OK;
+}
+
+/* ---- damage at rest ---- */
+
+static bool pick_segment(struct fc_sim *sim, struct fc_placed *placed, uint64_t *bytes)
+{
+	struct fc_key keys[FC_SIM_PATH_BLOCKS_MAX];
+	struct fc_path path = {0};
+	if (sim->model.claim_count == 0)
+		return false;
+	uint32_t node = sim->model.claims[fc_random_below(&sim->breakage, sim->model.claim_count)].node;
+	double probability = sim->memory.fail_probability;
+	sim->memory.fail_probability = 0;
+	uint32_t depth = fc_sim_model_keys(&sim->model, node, keys);
+	int code = fc_catalog_match(fc_core_catalog(sim->core), keys, depth, 0, false, &path);
+	sim->memory.fail_probability = probability;
+	bool is_found = code == FC_OK && path.placed_count > 0;
+	if (is_found) {
+		*placed = path.placed[fc_random_below(&sim->breakage, path.placed_count)];
+		is_found = fc_shape_bytes(&sim->settings.geometry, placed->shape, placed->align, bytes) == FC_OK;
+	}
+	fc_path_deinit(&path, &sim->memory.alloc);
+	return is_found;
+}
+
+static uint64_t table_offset(const struct fc_sim *sim, enum fc_medium medium, const struct fc_placed *placed)
+{
+	struct fc_superblock superblock;
+	const uint8_t *image = sim->media[medium]->image;
+	if (fc_superblock_decode(&superblock, image, NULL) != FC_OK &&
+	    fc_superblock_decode(&superblock, image + FC_SUPERBLOCK_BYTES, NULL) != FC_OK)
+		return 0;
+	uint64_t chunk = (fc_gva_offset(placed->base) - superblock.data_offset) / superblock.chunk_bytes;
+	return FC_TABLE_OFFSET + chunk * FC_TABLE_ENTRY_BYTES;
+}
+
+static void flip(struct fc_sim *sim, enum fc_sim_fault fault)
+{
+	struct fc_placed placed;
+	uint64_t bytes;
+	if (!pick_segment(sim, &placed, &bytes))
+		return;
+	enum fc_medium medium = fc_gva_medium(placed.base);
+	uint64_t base = fc_gva_offset(placed.base), offset = 0;
+	if (fault != FC_FAULT_FLIP_PAYLOAD && !sim->settings.media[medium].is_durable)
+		return; /* nothing of that is ever read there */
+	if (fault == FC_FAULT_FLIP_PAYLOAD)
+		offset = base + placed.header_bytes + fc_random_below(&sim->breakage, bytes - placed.header_bytes);
+	else if (fault == FC_FAULT_FLIP_HEADER)
+		offset = base + fc_random_below(&sim->breakage, placed.header_bytes);
+	else if (fault == FC_FAULT_FLIP_TABLE)
+		offset = table_offset(sim, medium, &placed) + fc_random_below(&sim->breakage, FC_TABLE_ENTRY_BYTES);
+	else
+		offset = fc_random_below(&sim->breakage, FC_TABLE_OFFSET);
+	fc_sim_note(&sim->notes, "bit flip, kind %llu, medium %llu, offset %llu", (uint64_t)fault, medium, offset, 0);
+	fc_sim_medium_flip(sim->media[medium], offset, (unsigned)fc_random_below(&sim->breakage, 8));
+	sim->faults_fired++;
+	sim->payload_flips += fault == FC_FAULT_FLIP_PAYLOAD;
+	sim->has_structure_flips |= fault != FC_FAULT_FLIP_PAYLOAD;
+	sim->has_superblock_flips |= fault == FC_FAULT_FLIP_SUPERBLOCK;
+}
+
+static void jump(struct fc_sim *sim)
+{
+	uint64_t io_timeout_ns = sim->settings.core.io_timeout_ns;
+	uint64_t leap_ns = fc_random_below(&sim->breakage, 3 * io_timeout_ns);
+	sim->clock_skew_ns += leap_ns;
+	sim->faults_fired++;
+	fc_sim_note(&sim->notes, "the clock leaps %llu ns", leap_ns, 0, 0, 0);
+}
+
+/* ---- one operation ---- */
+
+static struct fc_sim_client *any_client(struct fc_sim *sim, struct fc_random *random)
+{
+	return &sim->clients[fc_random_below(random, sim->settings.client_count)];
+}
+
+static void break_something(struct fc_sim *sim)
+{
+	const double *probability = sim->faults.probability;
+	struct fc_random *random = &sim->breakage;
+	for (int fault = FC_FAULT_FLIP_PAYLOAD; fault <= FC_FAULT_FLIP_SUPERBLOCK; fault++)
+		if (fc_sim_happens(random, probability[fault]))
+			flip(sim, (enum fc_sim_fault)fault);
+	if (fc_sim_happens(random, probability[FC_FAULT_CLOCK_JUMP]))
+		jump(sim);
+	if (fc_sim_happens(random, probability[FC_FAULT_VANISH]))
+		fc_sim_client_vanish(sim, any_client(sim, random));
+	if (fc_sim_happens(random, probability[FC_FAULT_CRASH]))
+		fc_sim_crash(sim, false);
+	if (fc_sim_happens(random, probability[FC_FAULT_POWER]))
+		fc_sim_crash(sim, true);
+}
+
+static void continue_some(struct fc_sim *sim)
+{
+	uint32_t first = (uint32_t)fc_random_below(&sim->random, sim->settings.client_count);
+	for (uint32_t i = 0; i < sim->settings.client_count; i++)
+		fc_sim_client_continue(sim, &sim->clients[(first + i) % sim->settings.client_count]);
+}
+
+static void do_something(struct fc_sim *sim)
+{
+	uint64_t choice = fc_random_below(&sim->random, 1000);
+	if (choice < 400) {
+		start_turn(sim);
+	} else if (choice < 600) {
+		fc_sim_client_take(sim);
+	} else if (choice < 900) {
+		continue_some(sim);
+	} else if (choice < 930) {
+		fc_sim_client_cancel(sim, any_client(sim, &sim->random));
+	} else if (choice < 940) {
+		evict(sim);
+	} else if (choice < 944) {
+		fc_sim_restart(sim);
+	} else {
+		fc_sim_check_lease(sim, any_client(sim, &sim->random));
+		fc_sim_check_claims(sim, 2);
+	}
+}
+
+void fc_sim_operation(struct fc_sim *sim)
+{
+	sim->operation_losses = fc_sim_losses(sim);
+	sim->counts.operations++;
+	break_something(sim);
+	do_something(sim);
+	if (fc_random_below(&sim->random, 3) != 0)
+		fc_sim_advance(sim, fc_random_below(&sim->random, 2 * sim->settings.pace_ns));
+	fc_sim_check_counters(sim);
+	if (sim->counts.operations % 8 == 0)
+		fc_sim_check_scan(sim);
+}
