@@ -246,7 +246,7 @@ uint64_t fc_core_wake_ns(const struct fc_core *core)
 	fc_list_for_each(link, &core->loads)
 	{
 		const struct fc_core_load *load = fc_container_of(link, struct fc_core_load, link);
-		if (load->deadline_ns != 0 && !load->is_in_place)
+		if (load->deadline_ns != 0 && !load->is_in_place && !load->is_cancelled)
 			wake_ns = fc_min_u64(wake_ns, load->deadline_ns);
 	}
 	return wake_ns;
