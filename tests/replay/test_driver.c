@@ -193,14 +193,14 @@ static const struct fc_backend_ops script_ops = {
  *     0  session 0   A B C      12 tokens, reply of 8: the next list shows E F as its blocks
  *     1  session 1   A B X      12 tokens
  *     2  session 0   A B C E F  20 tokens
- *     3  session 1   A B Y      12 tokens, a changed history */
+ *     3  session 1   A B E      12 tokens, a changed history */
 static struct fc_trace_request requests[4];
 static struct fc_trace_session sessions[2] = {
 	{.name = "zero", .requests_start = 0, .request_count = 2},
 	{.name = "one", .requests_start = 2, .request_count = 2},
 };
 static uint32_t session_requests[4] = {0, 2, 1, 3};
-static uint64_t suffix_ids[9] = {'A', 'B', 'C', 'A', 'B', 'X', 'E', 'F', 'Y'};
+static uint64_t suffix_ids[9] = {'A', 'B', 'C', 'A', 'B', 'X', 'E', 'F', 'E'};
 
 static struct fc_trace make_trace(void)
 {
@@ -403,6 +403,9 @@ static void requests_of_a_session_have_the_keys_of_their_common_blocks(void **st
 	assert_int_equal(fc_paths_begin(&paths, 1, &path), FC_OK);
 	assert_memory_equal(keys[0], path->keys, 2 * sizeof(struct fc_key));
 	assert_memory_not_equal(&keys[0][2], &path->keys[2], sizeof(struct fc_key));
+	fc_paths_end(&paths, path);
+	assert_int_equal(fc_paths_begin(&paths, 3, &path), FC_OK);
+	assert_memory_not_equal(&keys[0][3], &path->keys[2], sizeof(struct fc_key)); /* E behind B, not behind C */
 	fc_paths_end(&paths, path);
 	fc_paths_deinit(&paths);
 	fc_oracle_free(oracle);
