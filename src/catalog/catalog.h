@@ -59,7 +59,7 @@ struct fc_catalog_opts {
 
 /* Starts opening: formats blank arenas, recovers the others. `opened_cb` follows from a medium's poll with 0 or an
  * error (then only fc_catalog_free() is allowed). A failure changes nothing on a medium that is not a FlatCake arena of
- * this geometry. */
+ * this geometry. FC_EINVAL without any medium, FC_ENOMEM: then there is no catalog and no callback. */
 FC_MUST_USE int fc_catalog_open(struct fc_catalog **catalog, const struct fc_catalog_opts *opts,
 				void (*opened_cb)(void *context, int code, const struct fc_error *error),
 				void *context);

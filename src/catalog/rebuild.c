@@ -120,6 +120,8 @@ static int build(struct fc_catalog *catalog, struct fc_segment **sorted)
 	uint64_t count = segments_by_seq(catalog, sorted);
 	for (uint64_t i = 0; i < count; i++) {
 		struct fc_session *session = sorted[i]->session;
+		if (fc_list_is_empty(&session->segments)) /* headers are read in any order */
+			session->created_seq = ++catalog->use_seq;
 		fc_segment_adopt(catalog, sorted[i], session);
 		session->turns = fc_max_u64(session->turns, sorted[i]->turn + 1);
 	}

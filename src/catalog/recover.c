@@ -2,9 +2,9 @@
  *
  * One arena after the other:
  *
- *   READ_SUPERBLOCKS --blank--> ZERO_TABLE --> WRITE_SUPERBLOCK 0, sync, 1, sync
- *         |                                                     ^        |
- *         +--ours, same geometry---------------(epoch + 1)------+        v
+ *   READ_SUPERBLOCKS --blank--> WRITE_MARK, sync --> ZERO_TABLE --> WRITE_SUPERBLOCK 0, sync, 1, sync
+ *         |                                                           ^        |
+ *         +--ours, same geometry---------------------(epoch + 1)------+        v
  *                                     READ_TABLE --> READ_HEADERS --> REWRITE_TABLE (pages with entries that name
  * nothing)
  *
@@ -20,7 +20,10 @@
 #define HEADER_FIRST_BYTES (8u << 10)
 
 enum step {
+	START,
 	READ_SUPERBLOCKS,
+	WRITE_MARK,
+	SYNC_MARK,
 	ZERO_TABLE,
 	WRITE_SUPERBLOCK,
 	SYNC_SUPERBLOCK,
@@ -73,9 +76,13 @@ static struct fc_arena *arena_of(struct fc_open_job *job)
 
 static void finish(struct fc_open_job *job, int code)
 {
-	/* The callback may free the catalog, and the job with it. */
-	job->error.code = code;
-	job->opened_cb(job->context, code, &job->error);
+	/* The callback may free the catalog. Nobody on the way here touches the job again. */
+	struct fc_error error = job->error;
+	void (*opened_cb)(void *context, int code, const struct fc_error *error) = job->opened_cb;
+	void *context = job->context;
+	error.code = code;
+	fc_open_deinit(job->catalog);
+	opened_cb(context, code, &error);
 }
 
 static int fail(struct fc_open_job *job, int code, const char *what)
@@ -106,7 +113,7 @@ static int decode_superblocks(struct fc_open_job *job, bool *is_blank)
 		blank[i] = fc_superblock_is_blank(copy);
 		codes[i] = fc_superblock_decode(&copies[i], copy, &errors[i]);
 	}
-	*is_blank = blank[0] && blank[1];
+	*is_blank = blank[1] && (blank[0] || fc_superblock_is_unfinished(job->buffer));
 	if (*is_blank)
 		return FC_OK;
 	unsigned best = codes[0] == FC_OK ? 0 : 1;
@@ -146,7 +153,10 @@ static int adopt_superblock(struct fc_open_job *job)
 			"one it was made on",
 			superblock->align, arena->media->align);
 	superblock->bytes = arena->media->bytes;
-	superblock->epoch++;
+	if (++superblock->epoch >= FC_EPOCH_MAX)
+		return fc_error_set(&job->error, FC_ELIMIT,
+				    "arena that was opened %llu times, the most that its numbers allow",
+				    (unsigned long long)superblock->epoch - 1);
 	arena->next_seq = fc_seq_first(superblock->epoch) + 1;
 	arena->chunk_count = fc_superblock_chunks(superblock, superblock->bytes);
 	if (arena->chunk_count == 0)
@@ -177,6 +187,14 @@ static void write_superblock(struct fc_open_job *job, unsigned copy)
 	submit(job, FC_IO_WRITE, copy * (uint64_t)FC_SUPERBLOCK_BYTES, FC_SUPERBLOCK_BYTES);
 }
 
+/* A format that a crash interrupts can be begun again. */
+static void write_mark(struct fc_open_job *job)
+{
+	job->step = WRITE_MARK;
+	fc_superblock_encode_mark(job->buffer);
+	submit(job, FC_IO_WRITE, 0, FC_TABLE_PAGE_BYTES);
+}
+
 static int on_superblocks_read(struct fc_open_job *job)
 {
 	bool is_blank;
@@ -193,7 +211,7 @@ static int on_superblocks_read(struct fc_open_job *job)
 	if (job->catalog->opts.is_read_only)
 		next_step(job, READ_TABLE);
 	else if (is_blank)
-		next_step(job, ZERO_TABLE);
+		write_mark(job);
 	else
 		write_superblock(job, 0);
 	return FC_OK;
@@ -467,11 +485,11 @@ static void next_arena(struct fc_open_job *job)
 			continue;
 		arena->is_durable = arena->media->is_durable;
 		arena->is_open = true;
-		if (arena->is_durable) {
+		if (arena->is_durable && arena->media->bytes >= FC_TABLE_OFFSET) {
 			next_step(job, READ_SUPERBLOCKS);
 			return;
 		}
-		int code = open_volatile(job);
+		int code = open_volatile(job); /* also says how small an arena is that has no place for a superblock */
 		if (code != FC_OK) {
 			finish(job, code);
 			return;
@@ -526,6 +544,9 @@ static void next_step(struct fc_open_job *job, enum step step)
 		else
 			rewrite_table(job);
 		break;
+	case START:
+	case WRITE_MARK:
+	case SYNC_MARK:
 	case WRITE_SUPERBLOCK:
 	case SYNC_SUPERBLOCK:
 	case SYNC_TABLE:
@@ -538,8 +559,18 @@ static int on_step(struct fc_open_job *job)
 {
 	struct fc_arena *arena = arena_of(job);
 	switch (job->step) {
+	case START:
+		job->medium = -1;
+		next_arena(job);
+		return FC_OK;
 	case READ_SUPERBLOCKS:
 		return on_superblocks_read(job);
+	case WRITE_MARK:
+		next_step(job, SYNC_MARK);
+		return FC_OK;
+	case SYNC_MARK:
+		next_step(job, ZERO_TABLE);
+		return FC_OK;
 	case ZERO_TABLE:
 	case REWRITE_TABLE:
 		job->page += job->io.bytes / FC_TABLE_PAGE_BYTES;
@@ -616,6 +647,8 @@ static int init_catalog(struct fc_catalog *catalog, const struct fc_catalog_opts
 int fc_catalog_open(struct fc_catalog **result, const struct fc_catalog_opts *opts,
 		    void (*opened_cb)(void *context, int code, const struct fc_error *error), void *context)
 {
+	if (opts->media[FC_MEMORY] == NULL && opts->media[FC_SSD] == NULL)
+		return FC_EINVAL;
 	struct fc_catalog *catalog = fc_alloc_zeroed(opts->alloc, sizeof(*catalog));
 	if (catalog == NULL)
 		return FC_ENOMEM;
@@ -637,11 +670,11 @@ int fc_catalog_open(struct fc_catalog **result, const struct fc_catalog_opts *op
 	job->opened_cb = opened_cb;
 	job->context = context;
 	job->buffer = (uint8_t *)fc_align_up((uintptr_t)job->memory, FC_TABLE_PAGE_BYTES);
-	job->medium = -1;
+	job->medium = opts->media[FC_MEMORY] != NULL ? FC_MEMORY : FC_SSD;
 	job->io.done_cb = on_io;
 	catalog->open_job = job;
 	*result = catalog;
-	next_arena(job);
+	next_step(job, START); /* an I/O, so that nothing is told from inside this call */
 	return FC_OK;
 }
 

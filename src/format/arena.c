@@ -14,6 +14,7 @@
 #define SEED_HEADER 2
 #define SEED_ENTRY 3
 
+#define SECTOR_BYTES 512u
 #define CHUNK_BYTES_DEFAULT_MIN (16u << 10)
 #define CHUNKS_WANTED (1u << 20)
 #define TABLE_GROWTH 8
@@ -82,6 +83,12 @@ static uint64_t checksum_behind(const uint8_t *buffer, uint64_t bytes, size_t ch
 {
 	size_t begin = checksum_at + sizeof(uint64_t);
 	return fc_checksum(buffer + begin, bytes - begin, seed);
+}
+
+static uint64_t superblock_checksum(const uint8_t *buffer)
+{
+	return checksum_behind(buffer, FC_SUPERBLOCK_BYTES, offsetof(struct superblock_record, checksum),
+			       SEED_SUPERBLOCK);
 }
 
 static uint64_t chunk_bytes_for(uint64_t bytes)
@@ -171,8 +178,7 @@ void fc_superblock_encode(const struct fc_superblock *superblock, uint8_t *buffe
 	}
 	memset(buffer, 0, FC_SUPERBLOCK_BYTES);
 	memcpy(buffer, &record, sizeof(record));
-	record.checksum = checksum_behind(buffer, FC_SUPERBLOCK_BYTES, offsetof(struct superblock_record, checksum),
-					  SEED_SUPERBLOCK);
+	record.checksum = superblock_checksum(buffer);
 	memcpy(buffer, &record, sizeof(record));
 }
 
@@ -198,6 +204,21 @@ static int check_superblock_kind(const struct superblock_record *record, struct 
 		return fc_error_set(error, FC_EFORMAT, "arena of format version %u; this program reads version %u",
 				    record->version, FC_FORMAT_VERSION);
 	return FC_OK;
+}
+
+void fc_superblock_encode_mark(uint8_t *buffer)
+{
+	struct superblock_record record = {
+		.magic = SUPERBLOCK_MAGIC, .byte_order = BYTE_ORDER_MARK, .version = FC_FORMAT_VERSION};
+	memset(buffer, 0, FC_TABLE_PAGE_BYTES);
+	memcpy(buffer, &record, SECTOR_BYTES);
+}
+
+bool fc_superblock_is_unfinished(const uint8_t *buffer)
+{
+	struct superblock_record record;
+	memcpy(&record, buffer, sizeof(record));
+	return check_superblock_kind(&record, NULL) == FC_OK && record.checksum != superblock_checksum(buffer);
 }
 
 /* `bytes` is not held against the table: an arena may have grown beyond what its table can name. */
@@ -247,8 +268,7 @@ int fc_superblock_decode(struct fc_superblock *superblock, const uint8_t *buffer
 	int code = check_superblock_kind(&record, error);
 	if (code != FC_OK)
 		return code;
-	if (record.checksum !=
-	    checksum_behind(buffer, FC_SUPERBLOCK_BYTES, offsetof(struct superblock_record, checksum), SEED_SUPERBLOCK))
+	if (record.checksum != superblock_checksum(buffer))
 		return fc_error_set(error, FC_EFORMAT, "superblock with a wrong checksum");
 	*superblock = (struct fc_superblock){
 		.uuid = record.uuid,

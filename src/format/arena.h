@@ -67,8 +67,14 @@ void fc_superblock_encode(const struct fc_superblock *superblock, uint8_t *buffe
  */
 FC_MUST_USE int fc_superblock_decode(struct fc_superblock *superblock, const uint8_t *buffer, struct fc_error *error);
 
-/* True when both buffers hold nothing but zeros: a new arena. */
+/* True when the buffer holds nothing but zeros. Both copies do in a new arena. */
 bool fc_superblock_is_blank(const uint8_t *buffer);
+
+/* What is written over copy 0 before anything else of a format: FC_TABLE_PAGE_BYTES that say that it has begun. All
+ * that matters lies in the first 512 bytes, which a medium writes whole or not at all. */
+void fc_superblock_encode_mark(uint8_t *buffer);
+/* Copy 0 of an arena whose copy 1 is blank: true when the format was interrupted, so that nothing can be stored yet. */
+bool fc_superblock_is_unfinished(const uint8_t *buffer);
 
 /* FC_EGEOMETRY names the first field that differs. */
 FC_MUST_USE int fc_geometry_same(const struct fc_geometry *stored, const struct fc_geometry *wanted,
