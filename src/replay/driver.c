@@ -219,10 +219,13 @@ static void count_load(struct driver *driver, const struct request *request)
 	result->segments_touched += load->segments;
 	result->planned_runs += load->planned_runs;
 	result->read_commands += load->read_commands;
-	for (int medium = 0; medium < FC_MEDIUM_COUNT; medium++) {
+	for (int medium = 0; medium < FC_MEDIUM_COUNT; medium++)
 		result->media_bytes[medium] += load->bytes[medium];
-		if (load->bytes[medium] > 0)
-			fc_busy_add(&result->busy[medium], start_ns, start_ns + load->read_ns);
+	if (load->bytes[FC_SSD] > 0) {
+		fc_busy_add(&result->busy[FC_SSD], start_ns, start_ns + load->read_ns);
+	} else if (load->bytes[FC_MEMORY] > 0) {
+		result->memory_only_bytes += load->bytes[FC_MEMORY];
+		fc_busy_add(&result->busy[FC_MEMORY], start_ns, start_ns + load->read_ns);
 	}
 }
 

@@ -122,7 +122,7 @@ static void add_reads(json_t *object, struct fc_replay_result *result)
 			    ratio((double)result->bytes_read * 1e9, (double)fc_busy_ns(&result->busy[FC_SSD])));
 	json_object_set_new(
 		object, "memory_read_bytes_per_s",
-		ratio((double)result->media_bytes[FC_MEMORY] * 1e9, (double)fc_busy_ns(&result->busy[FC_MEMORY])));
+		ratio((double)result->memory_only_bytes * 1e9, (double)fc_busy_ns(&result->busy[FC_MEMORY])));
 }
 
 static void add_writes(json_t *object, const struct fc_replay_result *result)

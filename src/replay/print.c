@@ -72,13 +72,12 @@ static void add_reads(struct fc_table *table, struct fc_replay_result *result)
 {
 	char bytes[FC_HUMAN_BYTES], bandwidth[FC_HUMAN_BYTES + 2], note[96];
 	count_row(table, "loads", result->loads, "that found something");
-	for (int medium = 0; medium < FC_MEDIUM_COUNT; medium++) {
-		uint64_t read = medium == FC_SSD ? result->bytes_read : result->media_bytes[medium];
-		snprintf(note, sizeof(note), "at %s",
-			 bandwidth_text(read, fc_busy_ns(&result->busy[medium]), bandwidth));
-		row(table, medium == FC_SSD ? "  from SSD" : "  from memory",
-		    fc_human_bytes(result->media_bytes[medium], bytes), note);
-	}
+	snprintf(note, sizeof(note), "at %s, where all of a load was there",
+		 bandwidth_text(result->memory_only_bytes, fc_busy_ns(&result->busy[FC_MEMORY]), bandwidth));
+	row(table, "  from memory", fc_human_bytes(result->media_bytes[FC_MEMORY], bytes), note);
+	snprintf(note, sizeof(note), "at %s",
+		 bandwidth_text(result->bytes_read, fc_busy_ns(&result->busy[FC_SSD]), bandwidth));
+	row(table, "  from SSD", fc_human_bytes(result->media_bytes[FC_SSD], bytes), note);
 	double loads = (double)result->loads;
 	ratio_row(table, "  segments per load", (double)result->segments_touched, loads, "");
 	ratio_row(table, "  planned runs per load", (double)result->planned_runs, loads, "");

@@ -41,7 +41,8 @@ struct fc_replay_result {
 	uint64_t media_bytes[FC_MEDIUM_COUNT]; /* delivered */
 	uint64_t bytes_read;                   /* from SSD, to deliver what came from there */
 	uint64_t segments_touched, planned_runs, read_commands;
-	struct fc_busy busy[FC_MEDIUM_COUNT]; /* loads that were reading or copying */
+	uint64_t memory_only_bytes; /* of loads that needed nothing else: the copy's speed shows in these alone */
+	struct fc_busy busy[FC_MEDIUM_COUNT]; /* loads that were copying from memory alone, or reading from SSD */
 
 	uint64_t saves, saves_refused;
 	uint64_t blocks_new, bytes_new, segments_absorbed;
