@@ -163,8 +163,8 @@ static void check_fresh(struct fc_sim *sim, struct fc_sim_client *client)
 	uint64_t losses = fc_sim_losses(sim);
 	client->is_fresh = false;
 	if (!is_stored(sim, node) && losses == sim->operation_losses)
-		fc_sim_broken(&sim->notes, "client %u: saved, but only %llu of %llu blocks are there", client->number,
-			      (unsigned long long)fc_sim_matched(sim, node, 0),
+		fc_sim_broken(&sim->notes, "client %u: path %u is saved, but only %llu of its %llu blocks are there",
+			      client->number, node, (unsigned long long)fc_sim_matched(sim, node, 0),
 			      (unsigned long long)client->saved_blocks);
 	fc_sim_model_claim(&sim->model, node, is_stored(sim, node) ? losses : UINT64_MAX, false);
 }
@@ -244,11 +244,12 @@ void fc_sim_check_claims(struct fc_sim *sim, uint32_t compared_count)
 		struct fc_sim_claim *claim = &model->claims[(first + i) % model->claim_count];
 		if (!is_stored(sim, claim->node)) {
 			if (claim->losses == losses)
-				fc_sim_broken(&sim->notes,
-					      "a path of %llu blocks was saved, and %llu are there, though nothing was "
-					      "lost",
-					      (unsigned long long)depth_of(sim, claim->node),
-					      (unsigned long long)fc_sim_matched(sim, claim->node, 0));
+				fc_sim_broken(
+					&sim->notes,
+					"path %u of %llu blocks was saved, and %llu are there, though nothing was "
+					"lost",
+					claim->node, (unsigned long long)depth_of(sim, claim->node),
+					(unsigned long long)fc_sim_matched(sim, claim->node, 0));
 			claim->losses = UINT64_MAX;
 			continue;
 		}
@@ -283,15 +284,52 @@ static bool is_wholly_durable(const struct fc_sim *sim, uint32_t node)
 	return true;
 }
 
+/* A reclaim may have taken the durable copy of blocks that another session keeps in memory; as long as nothing was
+ * lost, or all of it lies where it outlives the process, it has to be there afterwards. */
+static bool must_survive(struct fc_sim *sim, const struct fc_sim_claim *claim)
+{
+	struct fc_key keys[FC_SIM_PATH_BLOCKS_MAX];
+	struct fc_path path = {0};
+	bool is_volatile = false;
+	if (!claim->is_durable || !is_wholly_durable(sim, claim->node) || !is_stored(sim, claim->node))
+		return false;
+	if (claim->durable_losses == fc_sim_losses(sim))
+		return true;
+	if (match(sim, claim->node, 0, keys, &path) != FC_OK)
+		fc_sim_broken(&sim->notes, "a match fails");
+	for (uint32_t i = 0; i < path.placed_count; i++)
+		is_volatile |= !sim->settings.media[fc_gva_medium(path.placed[i].base)].is_durable;
+	fc_path_deinit(&path, &sim->memory.alloc);
+	return !is_volatile;
+}
+
+/* Where a path lies, for who reads the log. */
+static void note_path(struct fc_sim *sim, uint32_t node)
+{
+	struct fc_key keys[FC_SIM_PATH_BLOCKS_MAX];
+	struct fc_path path = {0};
+	if (sim->notes.log == NULL || match(sim, node, 0, keys, &path) != FC_OK)
+		return;
+	fprintf(sim->notes.log, "%22s path %u:", "", node);
+	for (uint32_t i = 0; i < path.span_count; i++)
+		fprintf(sim->notes.log, " %u:%llu+%llu@%llx", path.spans[i].group,
+			(unsigned long long)path.spans[i].block_first, (unsigned long long)path.spans[i].count,
+			(unsigned long long)path.placed[path.spans[i].placed].base.bits);
+	fputc('\n', sim->notes.log);
+	fc_path_deinit(&path, &sim->memory.alloc);
+}
+
 void fc_sim_promises_take(struct fc_sim *sim)
 {
 	const struct fc_sim_model *model = &sim->model;
 	sim->promised_count = 0;
 	for (uint32_t i = 0; i < model->claim_count; i++) {
 		const struct fc_sim_claim *claim = &model->claims[i];
-		if (claim->is_durable && is_wholly_durable(sim, claim->node) && is_stored(sim, claim->node))
+		if (must_survive(sim, claim))
 			sim->promised[sim->promised_count++] = claim->node;
 	}
+	for (uint32_t i = 0; i < sim->promised_count; i++)
+		note_path(sim, sim->promised[i]);
 	sim->losses += sum_of_losses(sim) + 1; /* its counters end with the process */
 	fc_sim_note(&sim->notes, "%llu paths of %llu must survive", sim->promised_count, model->claim_count, 0, 0);
 }
@@ -307,6 +345,7 @@ static void begin_anew(struct fc_sim *sim)
 		struct fc_sim_claim *claim = &model->claims[i];
 		claim->is_durable = is_stored(sim, claim->node);
 		claim->losses = claim->is_durable ? losses : UINT64_MAX;
+		claim->durable_losses = losses;
 		for (uint32_t at = claim->node; at != FC_SIM_ROOT && claim->is_durable; at = model->nodes[at].parent)
 			model->nodes[at].is_durable = true;
 	}
@@ -316,8 +355,8 @@ void fc_sim_promises_check(struct fc_sim *sim, bool is_excused)
 {
 	for (uint32_t i = 0; i < sim->promised_count && !is_excused; i++)
 		if (!is_stored(sim, sim->promised[i]))
-			fc_sim_broken(&sim->notes, "a path of %llu blocks was durable, and %llu are left",
-				      (unsigned long long)depth_of(sim, sim->promised[i]),
+			fc_sim_broken(&sim->notes, "path %u of %llu blocks was durable, and %llu are left",
+				      sim->promised[i], (unsigned long long)depth_of(sim, sim->promised[i]),
 				      (unsigned long long)fc_sim_matched(sim, sim->promised[i], 0));
 	for (uint32_t i = 0; i < sim->promised_count; i++)
 		compare_stored(sim, sim->promised[i]);

@@ -89,8 +89,8 @@ static void submit_load(struct fc_sim *sim, struct fc_sim_client *client)
 	client->matched_blocks = fc_sim_matched(sim, client->prompt_tip, limit);
 	client->cuts = fc_sim_cuts(sim);
 	sim->counts.loads++;
-	fc_sim_note(&sim->notes, "client %llu: load of %llu blocks, %llu stored, session %llu", client->number, depth,
-		    client->matched_blocks, client->session);
+	fc_sim_note(&sim->notes, "client %llu: load of %llu blocks, %llu stored, path %llu", client->number, depth,
+		    client->matched_blocks, client->prompt_tip);
 	int code = fc_core_load_submit(sim->core, &opts, client->kv.layers, client, &client->load, NULL);
 	if (code == FC_OK)
 		return;
@@ -302,8 +302,10 @@ static void submit_save(struct fc_sim *sim, struct fc_sim_client *client)
 	client->submitted_ns = sim->notes.now_ns;
 	client->is_cancelled = false;
 	sim->counts.saves++;
-	fc_sim_note(&sim->notes, "client %llu: save of %llu blocks, %llu shared, turn %llu", client->number, depth,
-		    client->shared_blocks, session->turn);
+	fc_sim_note(&sim->notes, "client %llu: save of %llu blocks, %llu shared, path %llu", client->number, depth,
+		    client->shared_blocks, client->reply_tip);
+	fc_sim_note(&sim->notes, "  session %llx, turn %llu, previous reply of %llu tokens, slots from block %llu",
+		    session->id.high, session->turn, session->reply_tokens, opts.slots[0].first_block);
 	int code = fc_core_save_submit(sim->core, &opts, client->kv.layers, client, &client->save, NULL);
 	if (code == FC_OK) {
 		count_open_saves(sim, client, 1);
@@ -370,8 +372,10 @@ static void on_durable(struct fc_sim *sim, struct fc_sim_client *client, const s
 	}
 	if (result->is_durable && result->blocks_new > 0) {
 		set_durable(sim, client, true);
-		fc_sim_model_mark_durable(&sim->model, fc_sim_model_ancestor(&sim->model, client->reply_tip,
-									     (uint32_t)client->saved_blocks));
+		fc_sim_model_mark_durable(
+			&sim->model,
+			fc_sim_model_ancestor(&sim->model, client->reply_tip, (uint32_t)client->saved_blocks),
+			fc_sim_losses(sim));
 	}
 }
 

@@ -106,11 +106,13 @@ static struct fc_sim_claim *claim_of(struct fc_sim_model *model, uint32_t node)
 	return NULL;
 }
 
-void fc_sim_model_mark_durable(struct fc_sim_model *model, uint32_t node)
+void fc_sim_model_mark_durable(struct fc_sim_model *model, uint32_t node, uint64_t losses)
 {
 	struct fc_sim_claim *claim = claim_of(model, node);
-	if (claim != NULL)
-		claim->is_durable = true;
+	if (claim == NULL)
+		return;
+	claim->is_durable = true;
+	claim->durable_losses = losses;
 }
 
 void fc_sim_model_claim(struct fc_sim_model *model, uint32_t node, uint64_t losses, bool is_durable)
