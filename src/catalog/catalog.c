@@ -36,26 +36,15 @@ void fc_catalog_on_loss(struct fc_catalog *catalog, void (*loss_cb)(void *contex
 	catalog->loss_context = context;
 }
 
-/* Segments that lie directly behind one another are one extent. */
-static uint64_t extents_of(const struct fc_catalog *catalog, const struct fc_session *session, enum fc_medium medium)
+/* Segments of one session that lie directly behind one another are one extent; counted by where they end. */
+static bool ends_extent(const struct fc_catalog *catalog, const struct fc_segment *segment)
 {
-	uint64_t extents = 0;
-	fc_list_for_each(link, &session->segments)
-	{
-		const struct fc_segment *segment = fc_container_of(link, struct fc_segment, session_link);
-		if (segment->medium != medium)
-			continue;
-		bool continues = false;
-		fc_list_for_each(other_link, &session->segments)
-		{
-			const struct fc_segment *other = fc_container_of(other_link, struct fc_segment, session_link);
-			continues |= other->medium == medium &&
-				     other->chunk_first + other->chunk_count == segment->chunk_first;
-		}
-		extents += !continues;
-	}
-	(void)catalog;
-	return extents;
+	const struct fc_arena *arena = &catalog->arenas[segment->medium];
+	uint64_t behind = segment->chunk_first + segment->chunk_count;
+	if (behind == arena->chunk_count || arena->owner[behind] == 0)
+		return true;
+	const struct fc_segment *next = catalog->segments[arena->owner[behind] - 1];
+	return !fc_segment_is_linked(next) || next->session != segment->session;
 }
 
 static struct fc_session_info describe(const struct fc_catalog *catalog, const struct fc_session *session)
@@ -74,10 +63,9 @@ static struct fc_session_info describe(const struct fc_catalog *catalog, const s
 		const struct fc_segment *segment = fc_container_of(link, struct fc_segment, session_link);
 		info.blocks += segment->named_count;
 		info.segments++;
+		info.extents += ends_extent(catalog, segment);
 		info.bytes[segment->medium] += fc_segment_bytes(catalog, segment);
 	}
-	for (int medium = 0; medium < FC_MEDIUM_COUNT; medium++)
-		info.extents += extents_of(catalog, session, medium);
 	return info;
 }
 
@@ -146,23 +134,23 @@ static void arena_stats(const struct fc_arena *arena, struct fc_medium_stats *st
 	stats->bytes_written = counters->bytes_written;
 	stats->read_commands = counters->read_commands;
 	stats->write_commands = counters->write_commands;
-	fc_list_for_each(link, &arena->sessions)
-	{
-		const struct fc_session *session = fc_container_of(link, struct fc_session, order[arena->medium]);
-		stats->sessions++;
-		stats->extents += extents_of(arena->catalog, session, arena->medium);
-	}
+	fc_list_for_each(link, &arena->sessions) stats->sessions++;
 }
 
 void fc_catalog_stats(const struct fc_catalog *catalog, struct fc_stats *stats)
 {
 	uint64_t key_bytes = 0;
-	for (uint32_t number = 0; number < catalog->segment_top; number++)
-		if (catalog->segments[number] != NULL)
-			key_bytes += catalog->segments[number]->shape.entry_count * sizeof(struct fc_key);
 	for (int medium = 0; medium < FC_MEDIUM_COUNT; medium++)
 		if (catalog->arenas[medium].is_open)
 			arena_stats(&catalog->arenas[medium], &stats->media[medium]);
+	for (uint32_t number = 0; number < catalog->segment_top; number++) {
+		const struct fc_segment *segment = catalog->segments[number];
+		if (segment == NULL)
+			continue;
+		key_bytes += segment->shape.entry_count * sizeof(struct fc_key);
+		if (fc_segment_is_linked(segment))
+			stats->media[segment->medium].extents += ends_extent(catalog, segment);
+	}
 	stats->blocks = fc_index_count(&catalog->index);
 	stats->index_bytes = fc_index_bytes(&catalog->index) + key_bytes;
 	stats->leases = catalog->lease_count;
