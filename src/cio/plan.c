@@ -98,10 +98,15 @@ static uint64_t piece_stage_bytes(const struct piece *piece)
 	return piece->count * (piece->slice_bytes + FC_CHECKSUM_BYTES) + piece_pad_bytes(piece);
 }
 
-static void cut_to_fit(struct piece *piece, uint64_t free_bytes, bool is_first)
+/* A piece that an empty slot would take whole is left to the next part: cut, it would cost one run more. */
+static void cut_to_fit(struct piece *piece, uint64_t free_bytes, uint64_t slot_bytes, bool is_first)
 {
 	if (piece_stage_bytes(piece) <= free_bytes)
 		return;
+	if (!is_first && piece_stage_bytes(piece) <= slot_bytes) {
+		piece->count = 0;
+		return;
+	}
 	uint64_t pad_bytes = piece_pad_bytes(piece);
 	uint64_t room = free_bytes > pad_bytes ? free_bytes - pad_bytes : 0;
 	piece->count = room / (piece->slice_bytes + FC_CHECKSUM_BYTES);
@@ -301,7 +306,7 @@ static int gather_pieces(struct fc_plan *plan, struct fc_part *part, struct fc_p
 			continue;
 		uint64_t wanted = span->count - end->block;
 		struct piece piece = piece_of(plan, end->span, end->block, wanted);
-		cut_to_fit(&piece, free_bytes, part->copy_count == 0);
+		cut_to_fit(&piece, free_bytes, plan->opts.slot_bytes, part->copy_count == 0);
 		if (piece.count == 0)
 			return FC_OK;
 		int code = add_piece(plan, part, &piece);
