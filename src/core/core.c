@@ -210,13 +210,17 @@ static void check_progress(struct fc_core *core, uint64_t now_ns)
 	}
 }
 
+/* What has ended lets more be submitted; that is handed over before a copy keeps the CPU busy. */
 static unsigned poll_all(struct fc_core *core)
 {
-	unsigned count = fc_device_poll(core->opts.device);
-	for (int medium = 0; medium < FC_MEDIUM_COUNT; medium++)
-		if (core->opts.catalog.media[medium] != NULL)
-			count += fc_media_poll(core->opts.catalog.media[medium]);
-	return count;
+	unsigned count = 0;
+	for (int medium = 0; medium < FC_MEDIUM_COUNT; medium++) {
+		struct fc_media *media = core->opts.catalog.media[medium];
+		unsigned ended = media == NULL ? 0 : fc_media_poll(media);
+		if (ended > 0)
+			count += ended + fc_media_poll(media);
+	}
+	return count + fc_device_poll(core->opts.device);
 }
 
 unsigned fc_core_step(struct fc_core *core)

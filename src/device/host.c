@@ -1,5 +1,6 @@
-/* A batch is done where it is submitted: the CPU that copies is the CPU that would wait. Only the announcement is kept
- * for poll(), as the contract asks.
+/* The CPU that copies is the CPU that would wait, so a batch is done inside poll(), and only one in each: what the
+ * batch's end sets free is handed to the disk before the next one keeps the CPU busy. Two slots of a window whose reads
+ * ended together would otherwise be copied both while the disk waits.
  *
  * The slice's checksum is always taken over the bytes as they are read for the copy, so what was checked is what
  * arrived, even if another process scribbles over the arena meanwhile. */
@@ -25,7 +26,7 @@ struct host_device {
 	struct fc_device device;
 	uint64_t magic;
 	const struct fc_copy_kernel *kernel;
-	struct fc_link done; /* batches whose done_cb is still to be called */
+	struct fc_link waiting; /* batches to be done, in the order they came */
 };
 
 static struct host_device *host_device_of(struct fc_device *device)
@@ -151,24 +152,20 @@ static void run_batch(struct host_device *host, struct fc_copy_batch *batch)
 static void host_submit(struct fc_device *device, struct fc_copy_batch *batch)
 {
 	struct host_device *host = host_device_of(device);
-	run_batch(host, batch);
-	fc_list_push(&host->done, &batch->link);
+	fc_list_push(&host->waiting, &batch->link);
 }
 
-/* Only what waits now: a done_cb that submits the next batch must not keep poll() here for ever. */
 static unsigned host_poll(struct fc_device *device)
 {
 	struct host_device *host = host_device_of(device);
-	struct fc_link *last = host->done.prev;
-	unsigned count = 0;
+	struct fc_link *link = fc_list_pop(&host->waiting);
 
-	for (bool is_last = fc_list_is_empty(&host->done); !is_last; count++) {
-		struct fc_link *link = fc_list_pop(&host->done);
-		is_last = link == last;
-		struct fc_copy_batch *batch = fc_container_of(link, struct fc_copy_batch, link);
-		batch->done_cb(batch);
-	}
-	return count;
+	if (link == NULL)
+		return 0;
+	struct fc_copy_batch *batch = fc_container_of(link, struct fc_copy_batch, link);
+	run_batch(host, batch);
+	batch->done_cb(batch);
+	return 1;
 }
 
 static void *host_window_alloc(struct fc_device *device, uint64_t bytes)
@@ -186,7 +183,7 @@ static void host_window_free(struct fc_device *device, void *memory, uint64_t by
 static void host_close(struct fc_device *device)
 {
 	struct host_device *host = host_device_of(device);
-	fc_check(fc_list_is_empty(&host->done));
+	fc_check(fc_list_is_empty(&host->waiting));
 	free(host);
 }
 
@@ -206,7 +203,7 @@ int fc_device_host(struct fc_device **device, struct fc_error *error)
 	host->device.ops = &ops;
 	host->magic = HOST_MAGIC;
 	host->kernel = fc_copy_kernel_best();
-	fc_list_init(&host->done);
+	fc_list_init(&host->waiting);
 	*device = &host->device;
 	return 0;
 }

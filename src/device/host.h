@@ -4,9 +4,8 @@
 
 #include "device/device.h"
 
-/* Opens a host device; close it with fc_device_close(). Every copy is done inside submit(), with its checksum, at close
- * to the speed of memcpy(); poll() calls the done_cb of the batches that were submitted before it, and 0 means that
- * none waits.
+/* Opens a host device; close it with fc_device_close(). Each poll() does one batch, with its checksums, at close to
+ * the speed of memcpy(), and calls its done_cb; 0 means that none waits.
  *
  * A copy that cannot be done as described (a slot behind the last, pieces that do not divide the slice) ends its batch
  * with FC_EINVAL: `bad_first` is its index, and nothing from it on has been copied. FC_ENOMEM is the only error of the
