@@ -2,6 +2,14 @@
 
 #include "base/check.h"
 
+/* The physical block of most devices, whatever they allow commands to be aligned to. */
+#define DEVICE_BLOCK_BYTES 4096u
+
+/* As much as keeps any one device busy. What a slot would add to it waits for the first of these commands to end: some
+ * devices (virtual ones above all) report what they have done only when nothing is left to do, and would then let both
+ * slots be copied while they are idle. */
+#define MOVING_BYTES_ENOUGH (8ull << 20)
+
 void fc_stream_init(struct fc_stream *stream, const struct fc_stream_opts *opts, uint8_t *window)
 {
 	*stream =
@@ -24,11 +32,30 @@ void fc_stream_deinit(struct fc_stream *stream)
 	fc_plan_deinit(&stream->plan);
 }
 
+static void send(struct fc_slot *slot, struct fc_media *media)
+{
+	for (uint64_t i = 0; i < slot->io_count; i++)
+		slot->stream->moving_bytes += slot->ios[i].io.bytes;
+	for (uint64_t i = 0; i < slot->io_count; i++)
+		fc_media_submit(media, &slot->ios[i].io);
+}
+
+static void send_held(struct fc_stream *stream)
+{
+	struct fc_slot *slot = stream->held;
+	if (slot == NULL || stream->moving_bytes >= MOVING_BYTES_ENOUGH)
+		return;
+	stream->held = NULL;
+	send(slot, stream->held_media);
+}
+
 static void on_io(struct fc_io *io)
 {
 	struct fc_slot_io *slot_io = fc_container_of(io, struct fc_slot_io, io);
 	struct fc_slot *slot = slot_io->slot;
 	slot->stream->completions++;
+	slot->stream->moving_bytes -= io->bytes;
+	send_held(slot->stream);
 	if (io->result != (int64_t)io->bytes) {
 		slot->has_failed = true;
 		if (slot_io->run < slot->part.run_count)
@@ -38,27 +65,45 @@ static void on_io(struct fc_io *io)
 		slot->stream->on_moved(slot);
 }
 
+/* How much of what is left goes into one command. Commands end at whole blocks of the device where they can: one that
+ * begins inside a block and is as large as the device takes reaches it in two pieces. */
+static uint64_t command_bytes(uint64_t transfer_bytes, uint64_t offset, uint64_t left_bytes)
+{
+	if (left_bytes <= transfer_bytes)
+		return left_bytes;
+	uint64_t end = fc_align_down(offset + transfer_bytes, DEVICE_BLOCK_BYTES);
+	return transfer_bytes >= 2 * DEVICE_BLOCK_BYTES ? end - offset : transfer_bytes;
+}
+
+static int reserve_ios(struct fc_slot *slot, uint64_t count)
+{
+	if (count <= slot->io_room)
+		return FC_OK;
+	uint64_t room = fc_max_u64(count, slot->io_room * 2);
+	struct fc_slot_io *ios =
+		fc_alloc_grow(slot->stream->opts.alloc, slot->ios, slot->io_room * sizeof(*ios), room * sizeof(*ios));
+	if (ios == NULL)
+		return FC_ENOMEM;
+	slot->ios = ios;
+	slot->io_room = room;
+	return FC_OK;
+}
+
 int fc_slot_add_io(struct fc_slot *slot, enum fc_io_op op, uint64_t offset, uint64_t bytes, uint8_t *buffer,
 		   uint32_t run)
 {
-	const struct fc_stream_opts *opts = &slot->stream->opts;
-	uint64_t commands = (bytes + opts->transfer_bytes - 1) / opts->transfer_bytes;
-	if (slot->io_count + commands > slot->io_room) {
-		uint64_t room = fc_max_u64(slot->io_count + commands, slot->io_room * 2);
-		struct fc_slot_io *ios =
-			fc_alloc_grow(opts->alloc, slot->ios, slot->io_room * sizeof(*ios), room * sizeof(*ios));
-		if (ios == NULL)
-			return FC_ENOMEM;
-		slot->ios = ios;
-		slot->io_room = room;
-	}
-	for (uint64_t done = 0; done < bytes; done += opts->transfer_bytes) {
+	uint64_t transfer_bytes = slot->stream->opts.transfer_bytes;
+	for (uint64_t done = 0, part; done < bytes; done += part) {
+		int code = reserve_ios(slot, slot->io_count + 1);
+		if (code != FC_OK)
+			return code;
+		part = command_bytes(transfer_bytes, offset + done, bytes - done);
 		struct fc_slot_io *slot_io = &slot->ios[slot->io_count++];
 		*slot_io = (struct fc_slot_io){.slot = slot, .run = run};
 		slot_io->io = (struct fc_io){
 			.op = op,
 			.offset = offset + done,
-			.bytes = fc_min_u64(opts->transfer_bytes, bytes - done),
+			.bytes = part,
 			.buffer = buffer + done,
 			.done_cb = on_io,
 		};
@@ -73,8 +118,10 @@ void fc_slot_move(struct fc_slot *slot, struct fc_media *media)
 	slot->has_failed = false;
 	slot->ios_open = slot->io_count;
 	slot->stream->commands += slot->io_count;
-	for (uint64_t i = 0; i < slot->io_count; i++)
-		fc_media_submit(media, &slot->ios[i].io);
+	fc_check(slot->stream->held == NULL);
+	slot->stream->held = slot;
+	slot->stream->held_media = media;
+	send_held(slot->stream);
 }
 
 static void on_batch(struct fc_copy_batch *batch)

@@ -60,6 +60,9 @@ struct fc_stream {
 	void (*on_copied)(struct fc_slot *slot); /* its batch has ended */
 	uint64_t commands;                       /* of the present job */
 	uint64_t completions;                    /* of I/Os and copies, ever: shows that something moves */
+	uint64_t moving_bytes;                   /* with the medium */
+	struct fc_slot *held;                    /* its commands wait until less is moving */
+	struct fc_media *held_media;
 };
 
 /* `window` is opts->window_bytes of the device's window memory, borrowed. */
@@ -70,7 +73,8 @@ void fc_stream_deinit(struct fc_stream *stream);
  * FC_ENOMEM. */
 FC_MUST_USE int fc_slot_add_io(struct fc_slot *slot, enum fc_io_op op, uint64_t offset, uint64_t bytes, uint8_t *buffer,
 			       uint32_t run);
-/* Sends the list; on_moved follows once all have ended. The list must not be empty. */
+/* Sends the list, now or as soon as the other slot's commands have left the medium room for it; on_moved follows once
+ * all have ended. The list must not be empty. */
 void fc_slot_move(struct fc_slot *slot, struct fc_media *media);
 /* Sends copies [first, first + count); on_copied follows. */
 void fc_slot_copy(struct fc_slot *slot, enum fc_copy_direction direction, struct fc_copy *copies, uint64_t count);
