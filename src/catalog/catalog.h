@@ -178,6 +178,8 @@ void fc_reservation_deinit(struct fc_reservation *reservation, const struct fc_a
  * reserved in `reservation`, with the same shape. FC_EAGAIN when there is none, or no room. */
 FC_MUST_USE int fc_catalog_spill_next(struct fc_catalog *catalog, struct fc_path *from,
 				      struct fc_reservation *reservation);
+/* The copy could not be written: call it while `from` is leased. FC_ECORRUPT: the original goes, with what stands on it. */
+void fc_catalog_spill_failed(struct fc_catalog *catalog, const struct fc_path *from, int code);
 /* Key of an entry of a segment (the path's key, without the group's mark). */
 struct fc_key fc_catalog_segment_key(const struct fc_segment *segment, uint64_t entry);
 

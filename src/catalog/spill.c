@@ -90,11 +90,15 @@ int fc_catalog_spill_next(struct fc_catalog *catalog, struct fc_path *from, stru
 		return code;
 	struct fc_session *session = segment->session;
 	code = reserve_copy(catalog, segment, reservation);
+	if (code != FC_EAGAIN)
+		reservation->space_attempts = 0; /* of the next one */
 	if (code == FC_OK)
 		return FC_OK;
 	session->reserved_count++;
 	fc_catalog_release(catalog, from);
 	session->reserved_count--;
+	if (code == FC_EAGAIN)
+		fc_list_push(&catalog->space_waiters, &reservation->wait_link);
 	if (code != FC_EFULL)
 		return code;
 	/* No room on SSD either: then it goes as the setting `drop` would have it. */
@@ -102,4 +106,22 @@ int fc_catalog_spill_next(struct fc_catalog *catalog, struct fc_path *from, stru
 	if (session->lease_count == 0 && session->dependent_count == 0)
 		fc_reclaim_counted(catalog, &catalog->arenas[FC_MEMORY], session);
 	return FC_EAGAIN;
+}
+
+void fc_catalog_spill_failed(struct fc_catalog *catalog, const struct fc_path *from, int code)
+{
+	struct fc_segment *segment = from->placed[0].segment;
+	if (!fc_segment_is_linked(segment))
+		return;
+	struct fc_session *session = segment->session;
+	session->wants_spill =
+		false; /* reclaim asks again when it needs room: a medium that fails is not asked in a circle */
+	if (code != FC_ECORRUPT)
+		return;
+	/* A copy has the shape of its original, so there will never be one of a damaged segment. */
+	session->reserved_count++;
+	fc_segment_retire(catalog, segment);
+	fc_reclaim_orphans(catalog, session);
+	session->reserved_count--;
+	fc_session_settle(catalog, session);
 }

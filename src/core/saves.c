@@ -187,6 +187,8 @@ static void on_spill_ended(struct fc_save_job *job)
 	struct fc_core *core = worker->core;
 	worker->is_spilling = core->is_spill_open = false;
 	cut_source(core, job);
+	if (job->code != FC_OK)
+		fc_catalog_spill_failed(core->catalog, &core->spill_from, job->code);
 	fc_catalog_release(core->catalog, &core->spill_from);
 	if (job->code != FC_OK)
 		fc_catalog_abort(core->catalog, &core->spill);
@@ -201,21 +203,22 @@ static void on_spill_durable(struct fc_reservation *reservation)
 
 static void start_spill(struct fc_core *core, struct fc_worker *worker)
 {
-	/* Until the last one is durable, its reservation is in use. */
-	if (core->is_spill_open || core->spill.durable_pending > 0)
+	/* Until the last one is durable, or room for the next has been tried to make, its reservation is in use. */
+	if (core->is_spill_open || core->spill.durable_pending > 0 || fc_link_is_linked(&core->spill.wait_link))
 		return;
 	core->spill.durable_cb = on_spill_durable;
 	core->spill.space_cb = on_spill_durable;
-	core->spill.space_attempts = 0;
 	if (fc_catalog_spill_next(core->catalog, &core->spill_from, &core->spill) != FC_OK)
 		return;
 	set_job(core, worker, &core->spill);
 	worker->save_job.original = &core->spill_from.placed[0];
 	worker->save_job.ended_cb = on_spill_ended;
 	worker->is_spilling = core->is_spill_open = true;
-	if (fc_save_job_start(&worker->save_job, &worker->stream, NULL) == FC_OK)
+	int code = fc_save_job_start(&worker->save_job, &worker->stream, NULL);
+	if (code == FC_OK)
 		return;
 	worker->is_spilling = core->is_spill_open = false;
+	fc_catalog_spill_failed(core->catalog, &core->spill_from, code);
 	fc_catalog_release(core->catalog, &core->spill_from);
 	fc_catalog_abort(core->catalog, &core->spill);
 }
