@@ -4,6 +4,7 @@
 #include <string.h>
 
 #define STEPS_MAX 20000u
+#define EVENTS_MAX 100000u
 #define OPENS_FAULTY_MAX 3u
 #define OPENS_MAX 8u
 #define SECOND_NS 1000000000ull
@@ -75,7 +76,7 @@ void fc_sim_advance(struct fc_sim *sim, uint64_t duration_ns)
 bool fc_sim_advance_until(struct fc_sim *sim, bool (*is_reached)(struct fc_sim *sim), uint64_t limit_ns)
 {
 	uint64_t end_ns = sim->notes.now_ns + limit_ns;
-	for (;;) {
+	for (unsigned events = 0; events < EVENTS_MAX; events++) {
 		fc_sim_step(sim);
 		if (is_reached(sim))
 			return true;
@@ -84,6 +85,7 @@ bool fc_sim_advance_until(struct fc_sim *sim, bool (*is_reached)(struct fc_sim *
 			return false;
 		sim->notes.now_ns = fc_max_u64(next_ns, sim->notes.now_ns);
 	}
+	return false; /* busy, but for nobody */
 }
 
 /* ---- opening ---- */
@@ -168,8 +170,10 @@ static void set_faults(struct fc_sim *sim, bool are_on)
 {
 	sim->memory.fail_probability = are_on ? sim->faults.probability[FC_FAULT_ALLOCATION] / 4 : 0;
 	for (int medium = 0; medium < FC_MEDIUM_COUNT; medium++)
-		if (sim->media[medium] != NULL)
-			sim->media[medium]->is_healed = !are_on;
+		if (sim->media[medium] != NULL && are_on)
+			sim->media[medium]->is_healed = false;
+		else if (sim->media[medium] != NULL)
+			fc_sim_medium_heal(sim->media[medium]);
 }
 
 #define KILLED 1
@@ -317,9 +321,6 @@ void fc_sim_drain(struct fc_sim *sim)
 	fc_sim_note(&sim->notes, "heal", 0, 0, 0, 0);
 	sim->is_healed = true;
 	set_faults(sim, false);
-	for (int medium = 0; medium < FC_MEDIUM_COUNT; medium++)
-		if (sim->media[medium] != NULL)
-			fc_sim_medium_heal(sim->media[medium]);
 	check_every_request_ends(sim);
 	fc_sim_check_claims(sim, UINT32_MAX);
 	fc_sim_restart(sim);
