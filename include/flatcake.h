@@ -316,7 +316,9 @@ struct fc_load_result {
 	uint64_t matched_blocks;         /* what the index promised */
 	uint64_t bytes[FC_MEDIUM_COUNT]; /* wanted and delivered, by medium */
 	uint64_t bytes_read;             /* from SSD, with gaps, checksums and alignment */
-	uint64_t segments, planned_runs, read_commands;
+	uint64_t segments;               /* on SSD that were read from; planned_runs is at most this times the layers */
+	uint64_t segments_in_memory;
+	uint64_t planned_runs, read_commands;
 	uint64_t queue_ns;     /* from submission to the first read or copy */
 	uint64_t read_ns;      /* from then to the last byte in place */
 	struct fc_error error; /* why, when code is not 0 */

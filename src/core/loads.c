@@ -159,6 +159,17 @@ static void queue_copy(struct fc_core *core, struct fc_core_load *load)
 	fc_list_insert_before(after->next, &load->copy_link);
 }
 
+static void count_segments(struct fc_core_load *load, uint32_t count)
+{
+	load->result.segments = load->result.segments_in_memory = 0;
+	for (uint32_t i = 0; i < count; i++) {
+		if (fc_gva_medium(load->path.placed[i].base) == FC_SSD)
+			load->result.segments++;
+		else
+			load->result.segments_in_memory++;
+	}
+}
+
 static void route(struct fc_core *core, struct fc_core_load *load)
 {
 	uint64_t limit = load->attempts < ATTEMPTS_MAX ? load->blocks_max : 0;
@@ -175,7 +186,7 @@ static void route(struct fc_core *core, struct fc_core_load *load)
 	load->result.tokens = blocks * core->opts.catalog.geometry->block_tokens;
 	if (load->attempts == 0)
 		load->result.matched_blocks = blocks;
-	load->result.segments = give_up ? 0 : load->path.placed_count;
+	count_segments(load, give_up ? 0 : load->path.placed_count);
 	load->sched.ssd_bytes = give_up ? 0 : load->path.bytes[FC_SSD];
 	if (blocks == 0) {
 		end(core, load, FC_OK);

@@ -4,7 +4,8 @@
  *
  * A killed process can leave commands in flight on an io_uring, which hold the open file, and thereby the lock, until
  * the last of them has ended. That is as it should be, since no write of the dead may land behind the back of the next
- * holder; so an open waits a few seconds for a holder that is dead already, and refuses at once for one that lives. */
+ * holder; so an open waits (up to a minute: the disk may have much left to do) for a holder that is dead already, and
+ * refuses at once for one that lives. */
 #define _GNU_SOURCE
 #include "media/arena_file.h"
 
@@ -24,7 +25,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#define LOCK_WAIT_MS_MAX 5000
+#define LOCK_WAIT_MS_MAX 60000
 #define LOCK_PAUSE_MS 10
 
 /* The process that holds a flock() on the file, or 0. A line reads "1: FLOCK  ADVISORY  WRITE 123 fe:00:5678 0 EOF". */
