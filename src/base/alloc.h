@@ -1,12 +1,13 @@
 /* Memory for the pure folders, which call no malloc of their own: whoever opens the core hands it one of these.
- * Production uses fc_alloc_system() (src/host/alloc.h, huge pages for large pieces); tests hand in one that fails at the k-th call. */
+ * Production uses fc_alloc_system() (src/host/alloc.h, huge pages for large pieces); tests hand in one that fails at
+ * the k-th call. */
 #ifndef FC_BASE_ALLOC_H
 #define FC_BASE_ALLOC_H
 
 #include <stddef.h>
 
 struct fc_alloc {
-	void *(*alloc)(void *context, size_t bytes); /* zeroed memory, aligned to 64 bytes, or NULL */
+	void *(*alloc)(void *context, size_t bytes);             /* zeroed memory, aligned to 64 bytes, or NULL */
 	void (*free)(void *context, void *memory, size_t bytes); /* the same `bytes`; memory may be NULL */
 	void *context;
 };

@@ -12,18 +12,39 @@ void fc_check_failed(const char *condition, const char *file, int line) __attrib
 
 #define fc_check(condition) ((condition) ? (void)0 : fc_check_failed(#condition, __FILE__, __LINE__))
 
-#define fc_container_of(pointer, type, member) ((type *)(void *)((char *)(pointer) - offsetof(type, member)))
+#define fc_container_of(pointer, type, member) ((type *)(void *)((char *)(pointer)-offsetof(type, member)))
 #define fc_array_len(array) (sizeof(array) / sizeof((array)[0]))
 
-static inline uint64_t fc_min_u64(uint64_t a, uint64_t b) { return a < b ? a : b; }
-static inline uint64_t fc_max_u64(uint64_t a, uint64_t b) { return a > b ? a : b; }
+static inline uint64_t fc_min_u64(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}
+static inline uint64_t fc_max_u64(uint64_t a, uint64_t b)
+{
+	return a > b ? a : b;
+}
 
 /* `alignment` is a power of two; the caller has checked that value + alignment does not overflow. */
-static inline uint64_t fc_align_up(uint64_t value, uint64_t alignment) { return (value + alignment - 1) & ~(alignment - 1); }
-static inline uint64_t fc_align_down(uint64_t value, uint64_t alignment) { return value & ~(alignment - 1); }
-static inline bool fc_is_power_of_two(uint64_t value) { return value != 0 && (value & (value - 1)) == 0; }
+static inline uint64_t fc_align_up(uint64_t value, uint64_t alignment)
+{
+	return (value + alignment - 1) & ~(alignment - 1);
+}
+static inline uint64_t fc_align_down(uint64_t value, uint64_t alignment)
+{
+	return value & ~(alignment - 1);
+}
+static inline bool fc_is_power_of_two(uint64_t value)
+{
+	return value != 0 && (value & (value - 1)) == 0;
+}
 
-static inline bool fc_mul_overflows(uint64_t a, uint64_t b, uint64_t *result) { return __builtin_mul_overflow(a, b, result); }
-static inline bool fc_add_overflows(uint64_t a, uint64_t b, uint64_t *result) { return __builtin_add_overflow(a, b, result); }
+static inline bool fc_mul_overflows(uint64_t a, uint64_t b, uint64_t *result)
+{
+	return __builtin_mul_overflow(a, b, result);
+}
+static inline bool fc_add_overflows(uint64_t a, uint64_t b, uint64_t *result)
+{
+	return __builtin_add_overflow(a, b, result);
+}
 
 #endif

@@ -1,4 +1,5 @@
-/* A doubly linked list whose links are embedded in the caller's structs. A list head is a link that points at itself. */
+/* A doubly linked list whose links are embedded in the caller's structs. A list head is a link that points at itself.
+ */
 #ifndef FC_BASE_LIST_H
 #define FC_BASE_LIST_H
 
@@ -9,9 +10,18 @@ struct fc_link {
 	struct fc_link *prev;
 };
 
-static inline void fc_list_init(struct fc_link *head) { head->next = head->prev = head; }
-static inline bool fc_list_is_empty(const struct fc_link *head) { return head->next == head; }
-static inline bool fc_link_is_linked(const struct fc_link *link) { return link->next != NULL && link->next != link; }
+static inline void fc_list_init(struct fc_link *head)
+{
+	head->next = head->prev = head;
+}
+static inline bool fc_list_is_empty(const struct fc_link *head)
+{
+	return head->next == head;
+}
+static inline bool fc_link_is_linked(const struct fc_link *link)
+{
+	return link->next != NULL && link->next != link;
+}
 
 static inline void fc_list_insert_before(struct fc_link *place, struct fc_link *link)
 {
@@ -21,7 +31,10 @@ static inline void fc_list_insert_before(struct fc_link *place, struct fc_link *
 	place->prev = link;
 }
 
-static inline void fc_list_push(struct fc_link *head, struct fc_link *link) { fc_list_insert_before(head, link); }
+static inline void fc_list_push(struct fc_link *head, struct fc_link *link)
+{
+	fc_list_insert_before(head, link);
+}
 
 /* Takes the link out of its list; a link that is in no list (zeroed or removed before) is left alone. */
 static inline void fc_list_remove(struct fc_link *link)

@@ -9,7 +9,8 @@
 
 static inline uint64_t fc_slice_seed(struct fc_key key, uint32_t group, uint32_t layer)
 {
-	uint64_t mixed = (key.low ^ (key.high * 0x9e3779b97f4a7c15ull)) + ((uint64_t)group << 32 | layer) * 0xff51afd7ed558ccdull;
+	uint64_t mixed = (key.low ^ (key.high * 0x9e3779b97f4a7c15ull)) +
+			 ((uint64_t)group << 32 | layer) * 0xff51afd7ed558ccdull;
 	mixed ^= mixed >> 32;
 	return mixed * 0xc4ceb9fe1a85ec53ull;
 }
