@@ -58,7 +58,9 @@ static void on_durable(struct fc_reservation *reservation)
 
 static void on_space(struct fc_reservation *reservation)
 {
-	fc_container_of(reservation, struct fc_core_save, reservation)->waits_for_space = false;
+	struct fc_core_save *save = fc_container_of(reservation, struct fc_core_save, reservation);
+	save->waits_for_space = false;
+	save->core->save_progress_ns = fc_core_now_ns(save->core);
 }
 
 static void commit(struct fc_core *core, struct fc_core_save *save)
@@ -170,6 +172,7 @@ static bool start_save(struct fc_core *core, struct fc_core_save *save, struct f
 		return false;
 	}
 	fc_list_remove(&save->queue_link);
+	core->save_progress_ns = fc_core_now_ns(core);
 	if (code != FC_OK)
 		fail(core, save, code);
 	else if (save->reservation.grant_count == 0)
@@ -239,6 +242,16 @@ void fc_core_dispatch_saves(struct fc_core *core)
 	}
 }
 
+void fc_core_check_save_queue(struct fc_core *core, uint64_t now_ns)
+{
+	if (now_ns - core->save_progress_ns < core->opts.io_timeout_ns)
+		return;
+	fc_list_for_each_safe(link, &core->save_queue)
+	{
+		fail(core, fc_container_of(link, struct fc_core_save, queue_link), FC_ETIMEOUT);
+	}
+}
+
 /* ---- submit, cancel, free ---- */
 
 static int check_save(const struct fc_core *core, const struct fc_save_opts *opts, const struct fc_paged_layer *layers,
@@ -300,6 +313,8 @@ int fc_core_save_submit(struct fc_core *core, const struct fc_save_opts *opts, c
 	save->reservation.space_cb = on_space;
 	save->reservation.durable_cb = on_durable;
 	fc_list_remove(&save->link);
+	if (fc_list_is_empty(&core->save_queue))
+		core->save_progress_ns = fc_core_now_ns(core);
 	fc_list_push(&core->saves, &save->link);
 	fc_list_push(&core->save_queue, &save->queue_link);
 	core->save_count++;

@@ -38,6 +38,7 @@ struct fc_core {
 	struct fc_link loads, saves; /* open ones */
 	struct fc_link copies;       /* loads that are taken and wait for the copy worker, by arrival */
 	struct fc_link save_queue;
+	uint64_t save_progress_ns; /* when the queue last moved, or something that it waits for did */
 	uint64_t load_count, save_count;
 
 	struct fc_path spill_from;
@@ -84,5 +85,7 @@ void fc_core_dispatch_saves(struct fc_core *core);
 /* Ends what is queued when all save streams are stuck. */
 void fc_core_check_save_streams(struct fc_core *core);
 void fc_core_save_is_stuck(struct fc_core *core, struct fc_worker *worker);
+/* Room that never comes, because the batch that frees it never ends, does not keep the queue waiting. */
+void fc_core_check_save_queue(struct fc_core *core, uint64_t now_ns);
 
 #endif
