@@ -111,7 +111,7 @@ static uint64_t choose_due(struct fc_sim_medium *medium, const struct fc_io *io)
 	uint32_t place = 0;
 	if (medium->opts.is_mapped)
 		return now_ns;
-	if (!medium->is_opening && fires(medium, FC_FAULT_STUCK))
+	if (!medium->never_sticks && fires(medium, FC_FAULT_STUCK))
 		return FC_SIM_NEVER_NS;
 	for (uint32_t i = 1; i < medium->opts.queue_depth; i++)
 		if (medium->place_free_ns[i] < medium->place_free_ns[place])

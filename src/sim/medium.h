@@ -75,7 +75,7 @@ struct fc_sim_medium {
 	} sticky[FC_SIM_STICKY_MAX];
 	uint32_t sticky_count;
 	bool is_healed;       /* no more faults; what is stuck stays so */
-	bool is_opening;      /* nothing gets stuck */
+	bool never_sticks;    /* while the process opens or closes */
 	uint64_t fired_count; /* faults that happened */
 };
 

@@ -242,7 +242,7 @@ int fc_sim_open(struct fc_sim *sim)
 		uint64_t fired = fc_sim_fired(sim);
 		set_faults(sim, are_faults_on);
 		if (sim->media[FC_SSD] != NULL)
-			sim->media[FC_SSD]->is_opening = true;
+			sim->media[FC_SSD]->never_sticks = true;
 		bool is_power = is_power_possible(sim) && sim->faults.probability[FC_FAULT_POWER] > 0;
 		code = open_once(sim, choose_kill(sim, are_faults_on), is_power);
 		bool has_fired = fc_sim_fired(sim) != fired;
@@ -253,7 +253,7 @@ int fc_sim_open(struct fc_sim *sim)
 	}
 	set_faults(sim, !sim->is_healed);
 	if (sim->media[FC_SSD] != NULL)
-		sim->media[FC_SSD]->is_opening = false;
+		sim->media[FC_SSD]->never_sticks = false;
 	fc_catalog_on_loss(fc_core_catalog(sim->core), on_loss, sim);
 	bool is_damaged = sim->has_structure_flips || has_fired_ever;
 	sim->has_structure_flips = sim->has_superblock_flips = false;
@@ -272,11 +272,15 @@ static uint64_t drain_limit_ns(const struct fc_sim *sim)
 	return (sim->settings.core.requests_max + 4ull) * 8 * sim->settings.core.io_timeout_ns + 3600 * SECOND_NS;
 }
 
+/* A process that closes in order waits for what it has sent; what never returns would keep it for ever. */
 static void release_stuck(struct fc_sim *sim)
 {
-	for (int medium = 0; medium < FC_MEDIUM_COUNT; medium++)
-		if (sim->media[medium] != NULL)
-			fc_sim_medium_release(sim->media[medium], SECOND_NS);
+	for (int medium = 0; medium < FC_MEDIUM_COUNT; medium++) {
+		if (sim->media[medium] == NULL)
+			continue;
+		fc_sim_medium_release(sim->media[medium], SECOND_NS);
+		sim->media[medium]->never_sticks = true;
+	}
 }
 
 /* Every request is cancelled, what is visible becomes durable, and the store is freed. */
