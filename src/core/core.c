@@ -195,6 +195,8 @@ static void check_progress(struct fc_core *core, uint64_t now_ns)
 {
 	for (uint32_t i = 0; i < core->worker_count; i++) {
 		struct fc_worker *worker = &core->workers[i];
+		if (worker->progress != worker->stream.completions && i > core->opts.load_streams)
+			core->save_progress_ns = now_ns;
 		if (worker->progress != worker->stream.completions || !worker->stream.is_busy) {
 			worker->progress = worker->stream.completions;
 			worker->progress_ns = now_ns;
@@ -231,6 +233,7 @@ unsigned fc_core_step(struct fc_core *core)
 	uint64_t now_ns = fc_core_now_ns(core);
 	check_progress(core, now_ns);
 	fc_core_check_deadlines(core, now_ns);
+	fc_core_check_save_queue(core, now_ns);
 	fc_core_check_save_streams(core);
 	fc_core_dispatch_loads(core);
 	fc_core_dispatch_saves(core);
@@ -240,6 +243,9 @@ unsigned fc_core_step(struct fc_core *core)
 uint64_t fc_core_wake_ns(const struct fc_core *core)
 {
 	uint64_t wake_ns = UINT64_MAX;
+	if (!fc_list_is_empty(&core->save_queue) &&
+	    fc_add_overflows(core->save_progress_ns, core->opts.io_timeout_ns, &wake_ns))
+		wake_ns = UINT64_MAX;
 	for (uint32_t i = 0; i < core->worker_count; i++) {
 		const struct fc_worker *worker = &core->workers[i];
 		uint64_t limit_ns;
