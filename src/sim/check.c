@@ -23,6 +23,12 @@ uint64_t fc_sim_losses(struct fc_sim *sim)
 	return sim->losses + sum_of_losses(sim) + fc_sim_fired(sim);
 }
 
+/* A segment that lacks memory for its names may go without a word, so lacking memory counts. */
+uint64_t fc_sim_reclaims(struct fc_sim *sim)
+{
+	return sim->losses + sum_of_losses(sim) + sim->memory.failed_count;
+}
+
 uint64_t fc_sim_cuts(struct fc_sim *sim)
 {
 	struct fc_stats stats;
@@ -293,7 +299,7 @@ static bool must_survive(struct fc_sim *sim, const struct fc_sim_claim *claim)
 	bool is_volatile = false;
 	if (!claim->is_durable || !is_wholly_durable(sim, claim->node) || !is_stored(sim, claim->node))
 		return false;
-	if (claim->durable_losses == fc_sim_losses(sim))
+	if (claim->durable_reclaims == fc_sim_reclaims(sim))
 		return true;
 	if (match(sim, claim->node, 0, keys, &path) != FC_OK)
 		fc_sim_broken(&sim->notes, "a match fails");
@@ -345,7 +351,7 @@ static void begin_anew(struct fc_sim *sim)
 		struct fc_sim_claim *claim = &model->claims[i];
 		claim->is_durable = is_stored(sim, claim->node);
 		claim->losses = claim->is_durable ? losses : UINT64_MAX;
-		claim->durable_losses = losses;
+		claim->durable_reclaims = fc_sim_reclaims(sim);
 		for (uint32_t at = claim->node; at != FC_SIM_ROOT && claim->is_durable; at = model->nodes[at].parent)
 			model->nodes[at].is_durable = true;
 	}

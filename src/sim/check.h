@@ -29,6 +29,8 @@ void fc_sim_check_counters(struct fc_sim *sim);
 uint64_t fc_sim_matched(struct fc_sim *sim, uint32_t node, uint64_t limit);
 /* Whatever excuses the absence of what was there: reclaims, cuts, faults. Never falls. */
 uint64_t fc_sim_losses(struct fc_sim *sim);
+/* The part of it that takes durable blocks away: all but faults. */
+uint64_t fc_sim_reclaims(struct fc_sim *sim);
 /* Cuts by damage, in this process. */
 uint64_t fc_sim_cuts(struct fc_sim *sim);
 

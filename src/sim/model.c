@@ -106,13 +106,13 @@ static struct fc_sim_claim *claim_of(struct fc_sim_model *model, uint32_t node)
 	return NULL;
 }
 
-void fc_sim_model_mark_durable(struct fc_sim_model *model, uint32_t node, uint64_t losses)
+void fc_sim_model_mark_durable(struct fc_sim_model *model, uint32_t node, uint64_t reclaims)
 {
 	struct fc_sim_claim *claim = claim_of(model, node);
 	if (claim == NULL)
 		return;
 	claim->is_durable = true;
-	claim->durable_losses = losses;
+	claim->durable_reclaims = reclaims;
 }
 
 void fc_sim_model_claim(struct fc_sim_model *model, uint32_t node, uint64_t losses, bool is_durable)

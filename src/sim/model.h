@@ -27,7 +27,7 @@ struct fc_sim_claim {
 	uint32_t node;
 	uint64_t losses; /* of the run when it was acknowledged, or last seen whole */
 	bool is_durable;
-	uint64_t durable_losses; /* of the run when it became so */
+	uint64_t durable_reclaims; /* of the run when it became so */
 };
 
 #define FC_SIM_CLAIMS_MAX 256u
@@ -56,6 +56,6 @@ uint32_t fc_sim_model_keys(const struct fc_sim_model *model, uint32_t node, stru
 void fc_sim_model_claim(struct fc_sim_model *model, uint32_t node, uint64_t losses, bool is_durable);
 
 /* The claim on this path, if it is still kept, has become durable. */
-void fc_sim_model_mark_durable(struct fc_sim_model *model, uint32_t node, uint64_t losses);
+void fc_sim_model_mark_durable(struct fc_sim_model *model, uint32_t node, uint64_t reclaims);
 
 #endif

@@ -77,8 +77,9 @@ struct fc_sim_client {
 	bool is_partly_resident, is_saved_told, is_save_closed;
 	uint64_t saved_blocks; /* of the path, whole granules */
 	uint64_t shared_blocks;
-	uint32_t durable_from; /* first depth that this save brought */
-	bool is_fresh;         /* acknowledged in this step: checked at its end */
+	uint64_t saved_reclaims; /* of the run when it was acknowledged */
+	uint32_t durable_from;   /* first depth that this save brought */
+	bool is_fresh;           /* acknowledged in this step: checked at its end */
 };
 
 struct fc_sim_counts {
