@@ -33,7 +33,7 @@ uint64_t fc_sim_cuts(struct fc_sim *sim)
 {
 	struct fc_stats stats;
 	fc_core_stats(sim->core, &stats);
-	return stats.sessions_cut;
+	return stats.sessions_cut + stats.checksum_failures + stats.io_errors;
 }
 
 /* Questions of the checks are answered without faults. */

@@ -31,7 +31,7 @@ uint64_t fc_sim_matched(struct fc_sim *sim, uint32_t node, uint64_t limit);
 uint64_t fc_sim_losses(struct fc_sim *sim);
 /* The part of it that takes durable blocks away: all but faults. */
 uint64_t fc_sim_reclaims(struct fc_sim *sim);
-/* Cuts by damage, in this process. */
+/* Damage that was met, in this process. */
 uint64_t fc_sim_cuts(struct fc_sim *sim);
 
 /* What must still be there after the process ends now, and whether it is. */
