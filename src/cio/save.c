@@ -5,6 +5,9 @@
 
 #include <string.h>
 
+/* Small layers are put together into commands of about this size, as much as keeps a device busy. */
+#define FILL_BYTES (8ull << 20)
+
 /* ---- what one slot is filled with ---- */
 
 /* The layer area under construction. */
@@ -151,13 +154,44 @@ static int fill_area(struct filling *filling)
 	return FC_OK;
 }
 
+/* ---- the areas, in order ---- */
+
+static const struct fc_placed *placed_of(const struct fc_save_job *job)
+{
+	return &job->grants[job->grant].placed;
+}
+
+/* False when the segment has no more. Layers without slices are passed over. */
+static bool next_area(const struct fc_save_job *job, struct fc_layer_area *area)
+{
+	const struct fc_placed *placed = placed_of(job);
+	do {
+		if (!fc_layer_next(job->geometry, placed->shape, placed->align, area))
+			return false;
+	} while (area->bytes == 0);
+	return true;
+}
+
+/* Moves to the first area of the segment `job->grant`, or of the next one that has any. */
+static void begin_segment(struct fc_save_job *job)
+{
+	for (; job->grant < job->grant_count; job->grant++) {
+		const struct fc_placed *placed = placed_of(job);
+		fc_layer_first(job->geometry, placed->shape, placed->header_bytes, &job->area);
+		if (job->area.bytes > 0 || next_area(job, &job->area))
+			return;
+	}
+	job->is_planned_out = true;
+}
+
 /* ---- running ---- */
 
 static void fill_slots(struct fc_save_job *job);
 
-static void end_if_idle(struct fc_save_job *job)
+static void settle(struct fc_save_job *job)
 {
 	struct fc_stream *stream = job->stream;
+	fill_slots(job);
 	bool is_over = job->is_stopping || job->code != FC_OK || job->is_planned_out;
 	if (!is_over || fc_stream_is_moving(stream))
 		return;
@@ -168,19 +202,72 @@ static void end_if_idle(struct fc_save_job *job)
 	job->ended_cb(job);
 }
 
-static void slot_is_done(struct fc_save_job *job, struct fc_slot *slot)
-{
-	slot->state = FC_SLOT_FREE;
-	fill_slots(job);
-	end_if_idle(job);
-}
-
 static void on_moved(struct fc_slot *slot)
 {
 	struct fc_save_job *job = slot->stream->job;
 	if (slot->has_failed)
 		job->code = FC_EIO;
-	slot_is_done(job, slot);
+	slot->state = FC_SLOT_FREE;
+	settle(job);
+}
+
+/* ---- writing ---- */
+
+/* Takes over what the slot before left of the first block, and leaves what there is of the last one. Returns where the
+ * whole blocks end. */
+static uint64_t join_blocks(struct fc_save_job *job, struct fc_slot *slot, uint64_t begin)
+{
+	uint64_t head_bytes = slot->save_begin - begin;
+	uint64_t bytes = slot->save_end - begin;
+	if (slot->is_segment_begin)
+		job->carry_bytes = head_bytes;
+	fc_check(job->carry_bytes == head_bytes);
+	if (slot->is_segment_begin)
+		memset(slot->memory, 0, head_bytes);
+	else
+		memcpy(slot->memory, job->carry, head_bytes);
+	uint64_t whole_bytes =
+		slot->is_segment_end ? fc_align_up(bytes, job->block_bytes) : fc_align_down(bytes, job->block_bytes);
+	if (slot->is_segment_end)
+		memset(slot->memory + bytes, 0, whole_bytes - bytes);
+	job->carry_bytes = slot->is_segment_end ? 0 : bytes - whole_bytes;
+	memcpy(job->carry, slot->memory + whole_bytes, job->carry_bytes);
+	return begin + whole_bytes;
+}
+
+static int write_slot(struct fc_save_job *job, struct fc_slot *slot)
+{
+	if (slot->is_for_memory) {
+		job->bytes_written[FC_MEMORY] += slot->save_end - slot->save_begin;
+		slot->state = FC_SLOT_FREE;
+		return FC_OK;
+	}
+	uint64_t begin = fc_align_down(slot->save_begin, job->block_bytes);
+	uint64_t end = join_blocks(job, slot, begin);
+	slot->io_count = 0;
+	slot->state = FC_SLOT_FREE;
+	if (end == begin)
+		return FC_OK;
+	int code = fc_slot_add_io(slot, FC_IO_WRITE, begin, end - begin, slot->memory, 0);
+	if (code != FC_OK)
+		return code;
+	job->bytes_written[FC_SSD] += end - begin;
+	fc_slot_move(slot, job->media[FC_SSD]);
+	return FC_OK;
+}
+
+/* Copies may end out of order; what is carried over makes writes follow the order of filling. */
+static void write_slots(struct fc_save_job *job)
+{
+	for (; job->next_write != job->next_fill; job->next_write++) {
+		struct fc_slot *slot = &job->stream->slots[job->next_write % FC_STREAM_SLOTS];
+		if (slot->state != FC_SLOT_WAITING)
+			return;
+		if (job->code == FC_OK && !job->is_stopping)
+			job->code = write_slot(job, slot);
+		else
+			slot->state = FC_SLOT_FREE;
+	}
 }
 
 /* Which source was damaged? The slice's address says: it lies in one of the segments that were copied from. */
@@ -215,20 +302,19 @@ static void on_copied(struct fc_slot *slot)
 		job->code = FC_ECORRUPT;
 		blame_source(job, &slot->batch.copies[slot->batch.bad_first]);
 	}
-	if (job->code != FC_OK || job->is_stopping) {
-		slot_is_done(job, slot);
-		return;
-	}
-	if (slot->batch.direction == FC_COPY_GATHER && slot->copies_done > 0) {
+	if (job->code == FC_OK && !job->is_stopping && slot->batch.direction == FC_COPY_GATHER &&
+	    slot->copies_done > 0) {
 		uint64_t flat_count = slot->copies_done;
 		slot->copies_done = 0;
 		fc_slot_copy(slot, FC_COPY_FLAT, slot->copies + slot->copy_room - flat_count, flat_count);
-	} else if (slot->io_count > 0) {
-		fc_slot_move(slot, job->media[FC_SSD]);
-	} else {
-		slot_is_done(job, slot);
+		return;
 	}
+	slot->state = FC_SLOT_WAITING;
+	write_slots(job);
+	settle(job);
 }
+
+/* ---- filling ---- */
 
 static int reserve_copies(struct fc_slot *slot, uint64_t count)
 {
@@ -244,78 +330,112 @@ static int reserve_copies(struct fc_slot *slot, uint64_t count)
 	return FC_OK;
 }
 
-/* Chooses where the area is put together, and what has to be written of it afterwards. */
-static int place_area(struct fc_save_job *job, struct fc_slot *slot, struct filling *filling)
+/* What an area takes, its pad included. */
+static uint64_t area_end(const struct fc_save_job *job, const struct fc_layer_area *area)
 {
-	const struct fc_placed *placed = filling->placed;
-	uint64_t offset = fc_gva_offset(placed->base) + job->area.offset;
-	uint64_t bytes = fc_align_up(job->area.bytes, placed->align);
-	enum fc_medium medium = fc_gva_medium(placed->base);
-	job->bytes_written[medium] += bytes;
-	slot->io_count = 0;
-	if (medium == FC_MEMORY) {
-		filling->base = job->memory_map + offset;
-	} else {
-		if (bytes > slot->stream->slot_bytes)
-			return FC_ELIMIT;
-		filling->base = slot->memory;
+	const struct fc_placed *placed = placed_of(job);
+	return fc_gva_offset(placed->base) + fc_align_up(area->offset + area->bytes, placed->align);
+}
+
+/* How many areas from the present one on the slot takes, and how many slices they have. At least one: that it fits is
+ * the caller's to check. */
+static uint32_t choose_areas(const struct fc_save_job *job, const struct fc_slot *slot, uint64_t *slice_count)
+{
+	struct fc_layer_area area = job->area;
+	uint64_t begin = fc_align_down(fc_gva_offset(placed_of(job)->base) + area.offset, job->block_bytes);
+	uint64_t room_bytes = fc_min_u64(slot->stream->slot_bytes, FILL_BYTES);
+	uint32_t count = 0;
+	*slice_count = 0;
+	do {
+		*slice_count += area.slice_count;
+		count++;
+	} while (next_area(job, &area) && fc_align_up(area_end(job, &area), job->block_bytes) - begin <= room_bytes);
+	return count;
+}
+
+/* Gathers the present area to its place in the slot or the arena. `slot_begin` is what the slot's first byte is in the
+ * arena. */
+static int gather_area(struct filling *filling, uint64_t slot_begin)
+{
+	struct fc_save_job *job = filling->job;
+	struct fc_slot *slot = filling->slot;
+	uint64_t begin = fc_gva_offset(filling->placed->base) + job->area.offset;
+	uint64_t end = area_end(job, &job->area);
+	if (!slot->is_for_memory && fc_align_up(end, job->block_bytes) - slot_begin > slot->stream->slot_bytes)
+		return FC_ELIMIT;
+	filling->base = slot->is_for_memory ? job->memory_map + begin : slot->memory + (begin - slot_begin);
+	filling->source_area_of = UINT32_MAX;
+	memset(filling->base + job->area.bytes, 0, end - begin - job->area.bytes);
+	slot->save_end = end;
+	return fill_area(filling);
+}
+
+static int gather_areas(struct filling *filling, uint32_t area_count)
+{
+	struct fc_save_job *job = filling->job;
+	struct fc_slot *slot = filling->slot;
+	uint64_t slot_begin = fc_align_down(slot->save_begin, job->block_bytes);
+	int code = FC_OK;
+	slot->is_segment_end = false;
+	for (uint32_t i = 0; i < area_count && code == FC_OK; i++) {
+		code = gather_area(filling, slot_begin);
+		slot->is_segment_end = !next_area(job, &job->area);
 	}
-	memset(filling->base + job->area.bytes, 0, bytes - job->area.bytes);
-	if (medium == FC_MEMORY)
-		return FC_OK;
-	return fc_slot_add_io(slot, FC_IO_WRITE, offset, bytes, slot->memory, 0);
+	if (code == FC_OK && slot->is_segment_end) {
+		job->grant++;
+		begin_segment(job);
+	}
+	return code;
 }
 
 static int fill_slot(struct fc_save_job *job, struct fc_slot *slot)
 {
-	struct filling filling = {
-		.job = job,
-		.slot = slot,
-		.placed = &job->grants[job->grant].placed,
-		.source_area_of = UINT32_MAX,
-	};
+	const struct fc_placed *placed = placed_of(job);
+	struct filling filling = {.job = job, .slot = slot, .placed = placed};
+	uint64_t slice_count;
 	slot->part.run_count = 0;
-	int code = reserve_copies(slot, job->area.slice_count);
+	slot->is_for_memory = fc_gva_medium(placed->base) == FC_MEMORY;
+	slot->is_segment_begin = job->area.offset == placed->header_bytes;
+	slot->save_begin = fc_gva_offset(placed->base) + job->area.offset;
+	uint32_t area_count = choose_areas(job, slot, &slice_count);
+	int code = reserve_copies(slot, slice_count);
 	if (code == FC_OK)
-		code = place_area(job, slot, &filling);
-	if (code == FC_OK)
-		code = fill_area(&filling);
+		code = gather_areas(&filling, area_count);
 	if (code != FC_OK)
 		return code;
 	slot->copies_done = filling.flat_count; /* still to be done after the gather */
+	job->next_fill++;
 	fc_slot_copy(slot, FC_COPY_GATHER, slot->copies, filling.gather_count);
 	return FC_OK;
 }
 
-static void first_area(struct fc_save_job *job)
-{
-	const struct fc_placed *placed = &job->grants[job->grant].placed;
-	fc_layer_first(job->geometry, placed->shape, placed->header_bytes, &job->area);
-}
-
-static void next_area(struct fc_save_job *job)
-{
-	const struct fc_placed *placed = &job->grants[job->grant].placed;
-	if (fc_layer_next(job->geometry, placed->shape, placed->align, &job->area))
-		return;
-	job->grant++;
-	if (job->grant < job->grant_count)
-		first_area(job);
-	else
-		job->is_planned_out = true;
-}
-
 static void fill_slots(struct fc_save_job *job)
 {
-	for (unsigned i = 0; i < FC_STREAM_SLOTS; i++) {
-		struct fc_slot *slot = &job->stream->slots[i];
-		while (slot->state == FC_SLOT_FREE && job->code == FC_OK && !job->is_stopping && !job->is_planned_out) {
-			if (job->area.bytes > 0)
-				job->code = fill_slot(job, slot);
-			if (job->code == FC_OK)
-				next_area(job);
-		}
+	while (job->code == FC_OK && !job->is_stopping && !job->is_planned_out) {
+		struct fc_slot *slot = &job->stream->slots[job->next_fill % FC_STREAM_SLOTS];
+		if (slot->state != FC_SLOT_FREE)
+			return;
+		job->code = fill_slot(job, slot);
 	}
+}
+
+/* Blocks of the file system, if every area fits a slot together with what rounding adds at both ends. */
+static uint32_t choose_block_bytes(const struct fc_save_job *job, uint64_t slot_bytes)
+{
+	uint32_t block_bytes = FC_SAVE_BLOCK_BYTES;
+	for (uint32_t i = 0; i < job->grant_count; i++) {
+		const struct fc_placed *placed = &job->grants[i].placed;
+		struct fc_layer_area area;
+		if (fc_gva_medium(placed->base) == FC_MEMORY)
+			continue;
+		block_bytes = placed->align > block_bytes ? placed->align : block_bytes;
+		fc_layer_first(job->geometry, placed->shape, placed->header_bytes, &area);
+		do {
+			if (fc_align_up(area.bytes, placed->align) + 2 * block_bytes > slot_bytes)
+				return placed->align;
+		} while (fc_layer_next(job->geometry, placed->shape, placed->align, &area));
+	}
+	return block_bytes;
 }
 
 int fc_save_job_start(struct fc_save_job *job, struct fc_stream *stream, struct fc_error *error)
@@ -325,6 +445,9 @@ int fc_save_job_start(struct fc_save_job *job, struct fc_stream *stream, struct 
 	job->bad_segment = NULL;
 	job->is_stopping = job->is_planned_out = false;
 	job->grant = 0;
+	job->next_fill = job->next_write = 0;
+	job->carry_bytes = 0;
+	job->block_bytes = choose_block_bytes(job, stream->slot_bytes);
 	job->bytes_written[FC_MEMORY] = job->bytes_written[FC_SSD] = 0;
 	job->stream = stream;
 	stream->is_busy = true;
@@ -332,7 +455,7 @@ int fc_save_job_start(struct fc_save_job *job, struct fc_stream *stream, struct 
 	stream->commands = 0;
 	stream->on_moved = on_moved;
 	stream->on_copied = on_copied;
-	first_area(job);
+	begin_segment(job);
 	fill_slots(job);
 	if (fc_stream_is_moving(stream))
 		return FC_OK;

@@ -33,6 +33,8 @@ struct fc_slot {
 	/* saves */
 	struct fc_copy *copies;
 	uint64_t copy_room;
+	uint64_t save_begin, save_end; /* in the arena, of what was gathered into it */
+	bool is_segment_begin, is_segment_end, is_for_memory;
 };
 
 struct fc_slot_io {

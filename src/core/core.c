@@ -13,6 +13,15 @@ static uint32_t slot_align(const struct fc_core_opts *opts)
 	return ssd == NULL || ssd->align < 64 ? 64 : ssd->align;
 }
 
+/* Reading goes slice by slice if need be; writing puts a layer together whole, of the shortest segment that there is. */
+static uint64_t slot_bytes_min(const struct fc_core_opts *opts)
+{
+	const struct fc_geometry *geometry = opts->catalog.geometry;
+	uint64_t align = slot_align(opts);
+	uint64_t area_bytes = fc_align_up(fc_catalog_area_bytes_min(geometry), align);
+	return fc_max_u64(fc_plan_slot_bytes_min(geometry, (uint32_t)align), area_bytes + align);
+}
+
 static int check_opts(const struct fc_core_opts *opts, struct fc_error *error)
 {
 	const struct fc_catalog_opts *catalog = &opts->catalog;
@@ -38,7 +47,7 @@ static int check_opts(const struct fc_core_opts *opts, struct fc_error *error)
 				    REQUESTS_MAX);
 	if (opts->io_timeout_ns == 0)
 		return fc_error_set(error, FC_EINVAL, "io_timeout_ns 0; at least 1 is allowed");
-	uint64_t needed = FC_STREAM_SLOTS * fc_plan_slot_bytes_min(catalog->geometry, slot_align(opts));
+	uint64_t needed = FC_STREAM_SLOTS * slot_bytes_min(opts);
 	if (opts->window_bytes < needed || opts->window_bytes > WINDOW_BYTES_MAX ||
 	    opts->window_bytes % (FC_STREAM_SLOTS * (uint64_t)slot_align(opts)) != 0)
 		return fc_error_set(error, FC_EINVAL,
@@ -50,6 +59,15 @@ static int check_opts(const struct fc_core_opts *opts, struct fc_error *error)
 		return fc_error_set(error, FC_EINVAL, "transfer_bytes %llu; a multiple of %u is allowed",
 				    (unsigned long long)opts->transfer_bytes, slot_align(opts));
 	return FC_OK;
+}
+
+/* The longest layer that a slot takes with everything that reading (an interval's two ends, twice) and writing (whole
+ * blocks) round up. A tiny window would be all rounding; there a layer may have to be read in two parts. */
+static uint64_t area_bytes_max(const struct fc_core_opts *opts)
+{
+	uint64_t slot_bytes = opts->window_bytes / FC_STREAM_SLOTS;
+	uint64_t rounding_bytes = fc_max_u64(4ull * slot_align(opts), 2ull * FC_SAVE_BLOCK_BYTES);
+	return slot_bytes - (slot_bytes >= 8 * rounding_bytes ? rounding_bytes : slot_align(opts));
 }
 
 /* All windows are one piece of the device's memory, registered with the SSD at once. The copy worker needs none. */
@@ -119,7 +137,7 @@ int fc_core_open(struct fc_core **result, const struct fc_core_opts *opts,
 	core->opts = *opts;
 	core->alloc = opts->catalog.alloc;
 	core->opened_cb = opened_cb;
-	core->opts.catalog.area_bytes_max = opts->window_bytes / FC_STREAM_SLOTS - slot_align(opts);
+	core->opts.catalog.area_bytes_max = area_bytes_max(opts);
 	fc_sched_init(&core->sched);
 	struct fc_link *lists[] = {&core->free_loads, &core->free_saves, &core->loads,
 				   &core->saves,      &core->copies,     &core->save_queue};
