@@ -426,6 +426,8 @@ int spill_one(struct world *world)
 		code = put_finish(&put);
 		fc_catalog_release(world->catalog, &from);
 		world_drain(world);
+	} else {
+		fc_catalog_abort(world->catalog, &put.reservation); /* it may wait for space */
 	}
 	fc_path_deinit(&from, &world->alloc);
 	put_deinit(&put);
