@@ -1,15 +1,17 @@
 /* Reclaim: whole sessions, oldest first, never one that is read or that another stands on.
  *
  * A session with a hole is worth only its head, so nothing smaller than a session is ever taken. Dependents are always
- * older than what they stand on (session.c), so the plain walk from the old end frees leaves before roots. Two sessions
- * can stand on each other when two conversations grew into the same text; if nothing else is left, such a knot is freed
- * together.
+ * older than what they stand on (session.c), so the plain walk from the old end frees leaves before roots. Sessions can
+ * stand on each other in a circle when conversations grew into the same text; if nothing else is left, such a knot is
+ * freed together.
  *
  * Memory has one more way: what also lies on SSD (a prompt's backup) only changes its name back to that copy, and with
  * the setting `spill` a session that was ever reused is moved to SSD (spill.c). */
 #include "catalog/state.h"
 
 #include <string.h>
+
+#define KNOT_TRIES_MAX 16 /* each looks at all sessions, perhaps often */
 
 static uint64_t chunks_on(const struct fc_session *session, enum fc_medium medium)
 {
@@ -268,23 +270,46 @@ static bool walk(struct fc_catalog *catalog, struct fc_arena *arena, uint64_t ch
 	return will_spill;
 }
 
-/* Sessions that stand on each other in a circle have dependents for ever. */
+/* Marks everything that stands on `session`, directly or not. False as soon as one of them is in use. */
+static bool mark_standing_on(struct fc_catalog *catalog, struct fc_session *session)
+{
+	bool any = true;
+	session->mark = ++catalog->mark;
+	while (any) {
+		any = false;
+		fc_list_for_each(link, &catalog->sessions)
+		{
+			struct fc_session *other = fc_container_of(link, struct fc_session, all_link);
+			bool is_new = false;
+			for (uint32_t i = 0; i < other->dep_count; i++)
+				is_new |= other->mark != catalog->mark && other->deps[i]->mark == catalog->mark;
+			if (!is_new)
+				continue;
+			if (other->lease_count > 0 || other->reserved_count > 0)
+				return false;
+			other->mark = catalog->mark;
+			any = true;
+		}
+	}
+	return true;
+}
+
+/* The walk frees what nobody stands on. Sessions that stand on each other in a circle, and those on which only sessions
+ * of the other medium stand, are never that: then the oldest goes, with everything that cannot be without it. */
 static bool reclaim_knot(struct fc_catalog *catalog, struct fc_arena *arena)
 {
+	unsigned tries = 0;
 	fc_list_for_each(link, &arena->sessions)
 	{
 		struct fc_session *session = fc_container_of(link, struct fc_session, order[arena->medium]);
 		if (session->lease_count > 0 || session->reserved_count > 0)
 			continue;
-		for (uint32_t i = 0; i < session->dep_count; i++) {
-			struct fc_session *on = session->deps[i];
-			for (uint32_t j = 0; j < on->dep_count; j++) {
-				if (on->deps[j] != session || on->lease_count > 0 || on->reserved_count > 0)
-					continue;
-				fc_reclaim_counted(catalog, arena, session);
-				return true;
-			}
+		if (mark_standing_on(catalog, session)) {
+			fc_reclaim_counted(catalog, arena, session);
+			return true;
 		}
+		if (++tries == KNOT_TRIES_MAX)
+			return false;
 	}
 	return false;
 }

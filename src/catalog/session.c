@@ -127,8 +127,9 @@ static void move_to_recent_end(struct fc_catalog *catalog, struct fc_session *se
 
 void fc_session_touch(struct fc_catalog *catalog, struct fc_session *session)
 {
+	/* `deps` begin at the root of the path, which must end up as the most recent. */
 	move_to_recent_end(catalog, session);
-	for (uint32_t i = 0; i < session->dep_count; i++)
+	for (uint32_t i = session->dep_count; i-- > 0;)
 		move_to_recent_end(catalog, session->deps[i]);
 }
 

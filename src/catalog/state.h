@@ -62,6 +62,7 @@ struct fc_session {
 	uint32_t dep_count, dep_room;
 	uint32_t dependent_count;
 	bool wants_spill;
+	uint64_t mark; /* reclaim.c, with catalog->mark */
 };
 
 struct fc_arena {
@@ -112,6 +113,7 @@ struct fc_catalog {
 	uint64_t session_bucket_count, session_count;
 	struct fc_link sessions; /* all, least recently used first */
 	uint64_t use_seq;
+	uint64_t mark;
 
 	struct fc_link space_waiters; /* reservations after FC_EAGAIN */
 	uint64_t lease_count;
