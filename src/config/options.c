@@ -67,7 +67,7 @@ static const struct fc_option options[] = {
 	 .help = "what becomes of a session that memory has no room for: dropped, or written to SSD once if it was "
 		 "ever reused",
 	 .choices = memory_reclaims},
-	{"consolidate", "RATIO", FC_OPTION_RATIO, FIELD(consolidate_ratio), RUNS_STORE, "0.9",
+	{"consolidate", "RATIO", FC_OPTION_RATIO, FIELD(consolidate_ratio), RUNS_STORE, "1",
 	 .help = "a turn absorbs the segment before it while that is no larger than this times the new one; 0: never",
 	 .ratio_max = 1000},
 
