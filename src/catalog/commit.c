@@ -87,7 +87,7 @@ static void withdraw(struct fc_catalog *catalog, struct fc_segment *segment, int
 	if (segment->state == FC_SEGMENT_VISIBLE) {
 		struct fc_session *session = segment->session;
 		session->reserved_count++; /* keeps it while its segments change */
-		session->wants_spill = false;
+		fc_spill_has_failed(session);
 		fc_segment_spoil(catalog, segment, 0, true);
 		fc_revive_replaced(catalog, session);
 		fc_segment_retire(catalog, segment);

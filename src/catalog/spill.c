@@ -7,6 +7,8 @@
 
 #include <string.h>
 
+#define FAILURES_MAX 8u
+
 static struct fc_segment *first_in_memory(const struct fc_session *session)
 {
 	fc_list_for_each(link, &session->segments)
@@ -108,14 +110,22 @@ int fc_catalog_spill_next(struct fc_catalog *catalog, struct fc_path *from, stru
 	return FC_EAGAIN;
 }
 
+/* Reclaim asks again when it needs room; a medium that fails is not asked in a circle. */
+void fc_spill_has_failed(struct fc_session *session)
+{
+	if (!session->wants_spill || ++session->spill_failures < FAILURES_MAX)
+		return;
+	session->wants_spill = false;
+	session->spill_failures = 0;
+}
+
 void fc_catalog_spill_failed(struct fc_catalog *catalog, const struct fc_path *from, int code)
 {
 	struct fc_segment *segment = from->placed[0].segment;
 	if (!fc_segment_is_linked(segment))
 		return;
 	struct fc_session *session = segment->session;
-	session->wants_spill =
-		false; /* reclaim asks again when it needs room: a medium that fails is not asked in a circle */
+	fc_spill_has_failed(session);
 	if (code != FC_ECORRUPT)
 		return;
 	/* A copy has the shape of its original, so there will never be one of a damaged segment. */

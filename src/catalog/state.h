@@ -62,7 +62,8 @@ struct fc_session {
 	uint32_t dep_count, dep_room;
 	uint32_t dependent_count;
 	bool wants_spill;
-	uint64_t mark; /* reclaim.c, with catalog->mark */
+	uint32_t spill_failures; /* since it last wanted to */
+	uint64_t mark;           /* reclaim.c, with catalog->mark */
 };
 
 struct fc_arena {
@@ -226,6 +227,9 @@ void fc_reclaim_orphans(struct fc_catalog *catalog, struct fc_session *session);
 /* revive.c: segments that others replaced, and that are still whole on their medium, are named again where nothing
  * else names their blocks. `lost` is the session whose segment has just been withdrawn. */
 void fc_revive_replaced(struct fc_catalog *catalog, struct fc_session *lost);
+
+/* spill.c: a copy could not be written, or not made durable. After a few the session wants it no more. */
+void fc_spill_has_failed(struct fc_session *session);
 
 /* commit.c */
 FC_MUST_USE int fc_commit_init(struct fc_arena *arena);
