@@ -57,6 +57,10 @@ struct fc_catalog_opts {
 			      where it is */
 };
 
+/* The least `area_bytes_max` that this geometry needs: a layer of one granule of blocks with those of a resume point.
+ */
+uint64_t fc_catalog_area_bytes_min(const struct fc_geometry *geometry);
+
 /* Starts opening: formats blank arenas, recovers the others. `opened_cb` follows from a medium's poll with 0 or an
  * error (then only fc_catalog_free() is allowed). A failure changes nothing on a medium that is not a FlatCake arena of
  * this geometry. FC_EINVAL without any medium, FC_ENOMEM: then there is no catalog and no callback. */
@@ -178,7 +182,8 @@ void fc_reservation_deinit(struct fc_reservation *reservation, const struct fc_a
  * reserved in `reservation`, with the same shape. FC_EAGAIN when there is none, or no room. */
 FC_MUST_USE int fc_catalog_spill_next(struct fc_catalog *catalog, struct fc_path *from,
 				      struct fc_reservation *reservation);
-/* The copy could not be written: call it while `from` is leased. FC_ECORRUPT: the original goes, with what stands on it. */
+/* The copy could not be written: call it while `from` is leased. FC_ECORRUPT: the original goes, with what stands on
+ * it. */
 void fc_catalog_spill_failed(struct fc_catalog *catalog, const struct fc_path *from, int code);
 /* Key of an entry of a segment (the path's key, without the group's mark). */
 struct fc_key fc_catalog_segment_key(const struct fc_segment *segment, uint64_t entry);

@@ -186,24 +186,43 @@ static bool is_resume_stored(const struct plan *plan, uint64_t point)
 
 /* ---- granting a segment ---- */
 
+/* What a granule of all blocks, and what the blocks of one resume point, take in a layer. */
+static void layer_needs(const struct fc_geometry *geometry, uint32_t layer, uint64_t *granule_bytes,
+			uint64_t *resume_bytes)
+{
+	uint64_t granule = fc_resume_granule(geometry);
+	*granule_bytes = *resume_bytes = 0;
+	for (uint32_t group = 0; group < geometry->group_count; group++) {
+		uint64_t first, count, slice_bytes = geometry->groups[group].slice_bytes[layer];
+		if (slice_bytes == 0)
+			continue;
+		if (geometry->groups[group].rule == FC_RULE_ALL) {
+			*granule_bytes += granule / fc_group_span(geometry, group) * (slice_bytes + FC_CHECKSUM_BYTES);
+			continue;
+		}
+		fc_group_needed(geometry, group, UINT32_MAX - UINT32_MAX % granule, &first, &count);
+		*resume_bytes += count * (slice_bytes + FC_CHECKSUM_BYTES);
+	}
+}
+
+uint64_t fc_catalog_area_bytes_min(const struct fc_geometry *geometry)
+{
+	uint64_t longest = 0;
+	for (uint32_t layer = 0; layer < geometry->layer_count; layer++) {
+		uint64_t granule_bytes, resume_bytes;
+		layer_needs(geometry, layer, &granule_bytes, &resume_bytes);
+		longest = fc_max_u64(longest, granule_bytes + resume_bytes);
+	}
+	return longest;
+}
+
 uint64_t fc_segment_blocks_max(const struct fc_geometry *geometry, uint64_t area_bytes_max)
 {
 	uint64_t granule = fc_resume_granule(geometry);
 	uint64_t granules = area_bytes_max == 0 ? UINT32_MAX / granule : UINT64_MAX;
 	for (uint32_t layer = 0; layer < geometry->layer_count && area_bytes_max > 0; layer++) {
-		uint64_t granule_bytes = 0, resume_bytes = 0;
-		for (uint32_t group = 0; group < geometry->group_count; group++) {
-			uint64_t first, count, slice_bytes = geometry->groups[group].slice_bytes[layer];
-			if (slice_bytes == 0)
-				continue;
-			if (geometry->groups[group].rule == FC_RULE_ALL) {
-				granule_bytes +=
-					granule / fc_group_span(geometry, group) * (slice_bytes + FC_CHECKSUM_BYTES);
-				continue;
-			}
-			fc_group_needed(geometry, group, UINT32_MAX - UINT32_MAX % granule, &first, &count);
-			resume_bytes += count * (slice_bytes + FC_CHECKSUM_BYTES);
-		}
+		uint64_t granule_bytes, resume_bytes;
+		layer_needs(geometry, layer, &granule_bytes, &resume_bytes);
 		if (granule_bytes > 0 && area_bytes_max > resume_bytes)
 			granules = fc_min_u64(granules, (area_bytes_max - resume_bytes) / granule_bytes);
 		else if (granule_bytes > 0)
@@ -525,16 +544,17 @@ static void count_new_resume_bytes(struct plan *plan)
 	}
 }
 
-static int plan_resume(struct plan *plan)
+/* What resuming at points [first, end) of the turn needs; the turn's end is the last of them. */
+static int add_points(struct plan *plan, uint64_t first, uint64_t end, uint64_t *deepest)
 {
 	const struct fc_geometry *geometry = &plan->catalog->geometry;
 	const struct fc_turn *turn = plan->turn;
-	uint64_t deepest = 0;
 	begin_shape(plan);
+	*deepest = 0;
 	for (uint32_t group = 0; group < geometry->group_count; group++) {
 		if (geometry->groups[group].rule == FC_RULE_ALL)
 			continue;
-		for (uint64_t i = 0; i <= turn->resume_point_count; i++) {
+		for (uint64_t i = first; i < end; i++) {
 			uint64_t point = i < turn->resume_point_count ? turn->resume_points[i] : plan->end;
 			bool is_wanted;
 			int code = want_resume(plan, point, &is_wanted);
@@ -543,15 +563,44 @@ static int plan_resume(struct plan *plan)
 			if (code != FC_OK)
 				return code;
 			if (is_wanted)
-				deepest = fc_max_u64(deepest, point);
+				*deepest = fc_max_u64(*deepest, point);
 		}
 	}
-	if (plan->shape.range_count == 0)
-		return FC_OK;
-	int code = grant(plan, plan->medium, plan->session, deepest, deepest);
-	if (code == FC_OK)
-		count_new_resume_bytes(plan);
-	return code;
+	return FC_OK;
+}
+
+static bool is_within_area_limit(const struct plan *plan)
+{
+	const struct fc_geometry *geometry = &plan->catalog->geometry;
+	uint64_t limit = plan->catalog->opts.area_bytes_max;
+	struct fc_layer_area area;
+	fc_layer_first(geometry, &plan->shape, 0, &area);
+	do {
+		if (limit > 0 && area.bytes > limit)
+			return false;
+	} while (fc_layer_next(geometry, &plan->shape, 1, &area));
+	return true;
+}
+
+/* One segment for as many points as the limit on the length of a layer lets it have. */
+static int plan_resume(struct plan *plan)
+{
+	uint64_t count = plan->turn->resume_point_count + 1;
+	for (uint64_t first = 0, end; first < count; first = end) {
+		uint64_t deepest;
+		end = count;
+		int code = add_points(plan, first, end, &deepest);
+		while (code == FC_OK && end - first > 1 && !is_within_area_limit(plan))
+			code = add_points(plan, first, --end, &deepest);
+		if (code == FC_OK && plan->shape.range_count > 0) {
+			code = grant(plan, plan->medium, plan->session, deepest, deepest);
+			if (code == FC_OK)
+				count_new_resume_bytes(plan);
+		}
+		if (code != FC_OK)
+			return code;
+	}
+	return FC_OK;
 }
 
 /* ---- the turn: main segment and resume points together ---- */

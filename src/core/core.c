@@ -13,7 +13,7 @@ static uint32_t slot_align(const struct fc_core_opts *opts)
 	return ssd == NULL || ssd->align < 64 ? 64 : ssd->align;
 }
 
-/* Reading goes slice by slice if need be; writing puts a layer together whole, of the shortest segment that there is. */
+/* Reading goes slice by slice if need be; writing puts a layer of the shortest possible segment together whole. */
 static uint64_t slot_bytes_min(const struct fc_core_opts *opts)
 {
 	const struct fc_geometry *geometry = opts->catalog.geometry;

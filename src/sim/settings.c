@@ -76,7 +76,9 @@ static void choose_streams(struct fc_sim_settings *settings, struct fc_random *r
 	static const uint64_t gaps[] = {0, 1, 600, 5000, 65536};
 	struct fc_core_opts *core = &settings->core;
 	uint32_t align = settings->has_medium[FC_SSD] ? settings->media[FC_SSD].align : 64;
-	uint64_t slot_bytes = fc_align_up(fc_plan_slot_bytes_min(&settings->geometry, align), align);
+	uint64_t area_bytes = fc_align_up(fc_catalog_area_bytes_min(&settings->geometry), align);
+	uint64_t slice_bytes = fc_align_up(fc_plan_slot_bytes_min(&settings->geometry, align), align);
+	uint64_t slot_bytes = fc_max_u64(slice_bytes, area_bytes + align);
 	slot_bytes += fc_random_below(random, 12) * align;
 	core->load_streams = (uint32_t)fc_random_between(random, 1, 3);
 	core->save_streams = (uint32_t)fc_random_between(random, 1, 2);
