@@ -439,8 +439,7 @@ int spill_one(struct world *world)
 static void verify_block(struct world *world, const struct fc_placed *placed, const struct fc_range *range,
 			 uint64_t entry, struct fc_key key)
 {
-	const uint8_t *segment =
-		world->media[fc_gva_medium(placed->base)]->image + fc_gva_offset(placed->base);
+	const uint8_t *segment = world->media[fc_gva_medium(placed->base)]->image + fc_gva_offset(placed->base);
 	for (uint32_t layer = 0; layer < world->geometry.layer_count; layer++) {
 		struct fc_layer_area area;
 		fc_layer_seek(&world->geometry, placed->shape, placed->header_bytes, placed->align, layer, &area);

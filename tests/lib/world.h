@@ -34,7 +34,7 @@ struct fc_geometry geometry_plain(uint32_t scale);
  *     group 3  state                        0 0 0 9 */
 struct fc_geometry geometry_hybrid(uint32_t scale);
 
-/* keys[i] follows from keys[i - 1] and `branch`, for i >= from; the first from `seed`. Keys below `from` are left: so a
+/* keys[i] follows from keys[i - 1] and `seed`, for i >= from. Keys below `from` are left as they are: so a
  * branch at block 4 of a path is a copy of it, then path_keys(0, 4, copy, count) with another `seed`. */
 void path_keys(uint64_t seed, uint64_t from, struct fc_key *keys, uint64_t count);
 
@@ -57,8 +57,8 @@ struct world {
 	struct fc_error error;
 };
 
-/* Arenas of 4 KiB chunks. Placement sends everything to SSD but later turns (turn > 0); nothing is consolidated; nothing
- * is reclaimed before an arena is full. SSD is durable, memory is not. */
+/* Arenas of 4 KiB chunks. Placement sends everything to SSD but later turns (turn > 0); nothing is consolidated;
+ * nothing is reclaimed before an arena is full. SSD is durable, memory is not. */
 void world_init(struct world *world, struct fc_geometry geometry, uint64_t memory_chunks, uint64_t ssd_chunks);
 /* Memory that outlives the process, as a file on tmpfs does. Before world_open(). */
 void world_make_memory_durable(struct world *world);
@@ -91,13 +91,14 @@ uint64_t world_arena_bytes(const struct fc_geometry *geometry, uint64_t chunks, 
 
 /* ---- saving ---- */
 
-/* One turn on its way. put_init() fills in `turn` for a device that holds every block; change it before put_reserve(). */
+/* One turn on its way. put_init() fills in `turn` for a device that holds every block; change it before put_reserve().
+ */
 struct put {
 	struct world *world;
 	struct fc_turn turn;
 	struct fc_reservation reservation;
 	struct fc_error error;
-	bool has_space; /* space_cb was called */
+	bool has_space;         /* space_cb was called */
 	unsigned durable_count; /* calls of durable_cb */
 	int durable_code;
 };
@@ -118,7 +119,8 @@ void put_deinit(struct put *put);
 /* Reserve, write, commit, and everything durable. Returns the first error. */
 int save(struct world *world, uint64_t session, uint64_t turn, const struct fc_key *keys, uint64_t key_count);
 
-/* Copies the next segment that waits for it from memory to SSD. The code of fc_catalog_spill_next() or of the commit. */
+/* Copies the next segment that waits for it from memory to SSD. The code of fc_catalog_spill_next() or of the commit.
+ */
 int spill_one(struct world *world);
 
 /* ---- reading ---- */
