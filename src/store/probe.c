@@ -30,10 +30,20 @@ static int read_all(int fd, uint8_t *buffer, size_t bytes)
 	return FC_OK;
 }
 
+/* No superblock was ever finished. The first one may be half there: what a killed process wrote last can still be on
+ * its way to the disk, and nobody's lock is asked for here. */
+static bool is_unfinished(const uint8_t *buffer)
+{
+	uint64_t first_word;
+	memcpy(&first_word, buffer, sizeof(first_word));
+	return fc_superblock_is_blank(buffer + FC_SUPERBLOCK_BYTES) &&
+	       (first_word == 0 || fc_superblock_is_unfinished(buffer));
+}
+
 static int decode(struct fc_superblock *superblock, const uint8_t *buffer, struct fc_error *error)
 {
 	struct fc_superblock second;
-	if (fc_superblock_is_blank(buffer) && fc_superblock_is_blank(buffer + FC_SUPERBLOCK_BYTES))
+	if (is_unfinished(buffer))
 		return fc_error_set(error, FC_EFORMAT, "nothing was ever stored in it");
 	int code = fc_superblock_decode(superblock, buffer, error);
 	int second_code = fc_superblock_decode(&second, buffer + FC_SUPERBLOCK_BYTES, code == FC_OK ? NULL : error);
