@@ -8,8 +8,8 @@ rounds=${ROUNDS:-5}
 replay() {
 	exec "$FLATCAKE" replay "$work/trace.tar.gz" --dir "$work/store" --memory 1MiB --ssd 24MiB --scale 64 --streams 3
 }
-fraction() { # of a second, from 0 to 0.6
-	od -An -N2 -tu2 /dev/urandom | awk '{ printf "%.3f", $1 / 65536 * 0.6 }'
+fraction() { # seconds from 0 to 2
+	od -An -N2 -tu2 /dev/urandom | awk '{ printf "%.3f", $1 / 65536 * 2 }'
 }
 
 "$FLATCAKE" gen --seed 11 --sessions 20 --turns 12 --length 0.3 --output "$work/trace.tar.gz" >/dev/null || exit 1
