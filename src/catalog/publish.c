@@ -47,15 +47,33 @@ void fc_reservation_deinit(struct fc_reservation *reservation, const struct fc_a
 
 /* ---- what the new segments replace ---- */
 
+static bool is_named_durably(struct fc_catalog *catalog, struct fc_key entry_key)
+{
+	struct fc_location location = fc_index_find(&catalog->index, entry_key);
+	return !fc_location_is_none(location) &&
+	       catalog->arenas[catalog->segments[location.segment]->medium].is_durable;
+}
+
+/* As long as some block of it would be gone after a restart without it. */
+static bool is_needed_as_backup(struct fc_catalog *catalog, const struct fc_segment *segment)
+{
+	if (!catalog->arenas[segment->medium].is_durable)
+		return false;
+	uint64_t entry = 0;
+	while (entry < segment->shape.entry_count && is_named_durably(catalog, segment->keys[entry]))
+		entry++;
+	return entry < segment->shape.entry_count;
+}
+
 static void replace_segment(struct fc_catalog *catalog, struct fc_segment *old, struct fc_segment *new)
 {
-	bool old_survives = catalog->arenas[old->medium].is_durable;
-	bool new_survives = catalog->arenas[new->medium].is_durable;
-	if (old_survives && !new_survives) {
+	/* Not only the one that took its last name counts: others may have taken some before, to where they do not
+	 * last. */
+	if (is_needed_as_backup(catalog, old)) {
 		old->is_backup = true;
 		return;
 	}
-	if (new_survives && !fc_link_is_linked(&old->pin_link))
+	if (catalog->arenas[new->medium].is_durable && !fc_link_is_linked(&old->pin_link))
 		fc_list_push(&new->pinned, &old->pin_link);
 	catalog->arenas[old->medium].segments_absorbed++;
 	fc_segment_retire(catalog, old);
@@ -82,24 +100,6 @@ static int take_name(struct fc_catalog *catalog, struct fc_segment *segment, uin
 		replace_segment(catalog, holder, segment);
 	}
 	return code;
-}
-
-static bool is_named_durably(struct fc_catalog *catalog, struct fc_key entry_key)
-{
-	struct fc_location location = fc_index_find(&catalog->index, entry_key);
-	return !fc_location_is_none(location) &&
-	       catalog->arenas[catalog->segments[location.segment]->medium].is_durable;
-}
-
-/* As long as some block of it would be gone after a restart without it. */
-static bool is_needed_as_backup(struct fc_catalog *catalog, const struct fc_segment *segment)
-{
-	if (!catalog->arenas[segment->medium].is_durable)
-		return false;
-	uint64_t entry = 0;
-	while (entry < segment->shape.entry_count && is_named_durably(catalog, segment->keys[entry]))
-		entry++;
-	return entry < segment->shape.entry_count;
 }
 
 static void drop_needless_backups(struct fc_catalog *catalog, struct fc_session *session,
