@@ -4,6 +4,8 @@
 
 #include <string.h>
 
+#define STARTS_MAX 40u
+
 /* ---- what the store says of itself ---- */
 
 static uint64_t sum_of_losses(struct fc_sim *sim)
@@ -120,10 +122,46 @@ void fc_sim_check_lease(struct fc_sim *sim, const struct fc_sim_client *client)
 		compare_path(sim, &client->load->path, client->keys);
 }
 
+/* ---- sessions that were lost ---- */
+
+static bool on_session(void *context, const struct fc_session_info *info)
+{
+	struct fc_sim *sim = context;
+	for (uint32_t i = 0; i < sim->lost_count; i++) {
+		if (info->id.high != sim->lost[i].high || info->id.low != sim->lost[i].low)
+			continue;
+		if (info->leases > 0)
+			fc_sim_broken(&sim->notes, "session %llx was reclaimed while it was read",
+				      (unsigned long long)info->id.high);
+		if (info->segments > 0)
+			fc_sim_broken(&sim->notes, "session %llx was reclaimed, and %llu segments of it are left",
+				      (unsigned long long)info->id.high, (unsigned long long)info->segments);
+	}
+	return true;
+}
+
+static bool is_being_saved(const struct fc_sim *sim)
+{
+	for (uint32_t i = 0; i < sim->settings.client_count; i++)
+		if (sim->clients[i].is_fresh)
+			return true;
+	return false;
+}
+
+/* Reclaim takes whole sessions, and none that is read. Damage takes parts, and a turn may come back at once. */
+static void check_lost(struct fc_sim *sim)
+{
+	if (sim->lost_count > 0 && sim->operation_damage == fc_sim_cuts(sim) + fc_sim_fired(sim) &&
+	    !is_being_saved(sim))
+		fc_catalog_sessions(fc_core_catalog(sim->core), on_session, sim);
+	sim->lost_count = 0;
+}
+
 /* ---- around a step ---- */
 
 void fc_sim_check_before_step(struct fc_sim *sim)
 {
+	check_lost(sim); /* of what an operation did */
 	for (uint32_t i = 0; i < sim->settings.client_count; i++) {
 		struct fc_sim_client *client = &sim->clients[i];
 		if (client->load == NULL)
@@ -177,8 +215,11 @@ static void check_fresh(struct fc_sim *sim, struct fc_sim_client *client)
 
 void fc_sim_check_after_step(struct fc_sim *sim)
 {
+	check_lost(sim);
 	for (uint32_t i = 0; i < sim->settings.client_count; i++) {
 		struct fc_sim_client *client = &sim->clients[i];
+		if (client->load != NULL && client->load->attempts > STARTS_MAX)
+			fc_sim_broken(&sim->notes, "client %u: the load starts over for ever", client->number);
 		if (was_waiting(client) && client->load->state == FC_LOAD_READING)
 			check_order(sim, client);
 		if (client->is_fresh)

@@ -105,10 +105,10 @@ void fc_sim_client_start(struct fc_sim *sim, struct fc_sim_client *client, uint3
 	uint32_t tip = session->tip;
 	uint64_t growth = session->kind == FC_SIM_AGENT ? 6 : 3;
 	for (uint64_t more = fc_random_between(&sim->random, 1, growth); more > 0; more--)
-		tip = fc_sim_model_child(&sim->model, tip, fc_random_u64(&sim->random) >> 2);
+		tip = fc_sim_next_block(sim, tip);
 	client->prompt_tip = tip;
 	for (uint64_t more = fc_random_below(&sim->random, growth); more > 0; more--)
-		tip = fc_sim_model_child(&sim->model, tip, fc_random_u64(&sim->random) >> 2);
+		tip = fc_sim_next_block(sim, tip);
 	client->reply_tip = tip;
 	client->session = session_number;
 	session->is_busy = true;

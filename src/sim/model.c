@@ -49,7 +49,8 @@ static void grow_table(struct fc_sim_model *model)
  * comparing half of a key is not enough. */
 static struct fc_key key_of(struct fc_key parent, uint64_t tokens)
 {
-	uint64_t state = parent.low * 0x9e3779b97f4a7c15ull + parent.high + tokens / 4;
+	uint64_t state = (parent.low * 0x9e3779b97f4a7c15ull) ^ (parent.high * 0xc2b2ae3d27d4eb4full);
+	state += (tokens / 4 + 1) * 0xff51afd7ed558ccdull;
 	struct fc_key key;
 	key.high = fc_random_split(&state);
 	key.low = fc_random_split(&state);

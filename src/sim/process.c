@@ -104,6 +104,8 @@ static void on_loss(void *context, struct fc_session_id id)
 {
 	struct fc_sim *sim = context;
 	sim->losses++;
+	if (sim->lost_count < FC_SIM_LOST_MAX)
+		sim->lost[sim->lost_count++] = id;
 	fc_sim_note(&sim->notes, "  session %llx:%llx is lost in part or whole", id.high, id.low, 0, 0);
 }
 
@@ -254,6 +256,8 @@ int fc_sim_open(struct fc_sim *sim)
 	set_faults(sim, !sim->is_healed);
 	if (sim->media[FC_SSD] != NULL)
 		sim->media[FC_SSD]->never_sticks = false;
+	sim->lost_count = 0;
+	sim->operation_damage = UINT64_MAX; /* its counters begin anew with the process */
 	fc_catalog_on_loss(fc_core_catalog(sim->core), on_loss, sim);
 	bool is_damaged = sim->has_structure_flips || has_fired_ever;
 	sim->has_structure_flips = sim->has_superblock_flips = false;

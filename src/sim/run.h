@@ -21,6 +21,7 @@
 #define FC_SIM_CLIENTS_MAX 12u
 #define FC_SIM_SESSIONS_MAX 24u
 #define FC_SIM_PROMPTS_MAX 4u
+#define FC_SIM_LOST_MAX 32u
 
 /* What the seed decides once and for all. */
 struct fc_sim_settings {
@@ -119,7 +120,10 @@ struct fc_sim {
 	uint64_t payload_flips;   /* since the arenas were blank */
 	bool has_structure_flips; /* header, table, superblock: since the last open */
 	bool has_superblock_flips;
-	uint64_t operation_losses;            /* when the present operation began */
+	struct fc_session_id lost[FC_SIM_LOST_MAX]; /* sessions of which it was said since that was last looked at */
+	uint32_t lost_count;
+	uint64_t operation_damage; /* when the present operation began */
+	uint64_t operation_losses;
 	uint32_t promised[FC_SIM_CLAIMS_MAX]; /* nodes that must survive the end of the process */
 	uint32_t promised_count;
 	struct fc_sim_counts counts;
@@ -143,6 +147,9 @@ void fc_sim_step(struct fc_sim *sim);
 void fc_sim_advance(struct fc_sim *sim, uint64_t duration_ns);
 bool fc_sim_advance_until(struct fc_sim *sim, bool (*is_reached)(struct fc_sim *sim), uint64_t limit_ns);
 uint64_t fc_sim_fired(const struct fc_sim *sim); /* faults of all kinds that happened so far */
+
+/* The next block of a path. Now and then one of a few, so that conversations meet by themselves. */
+uint32_t fc_sim_next_block(struct fc_sim *sim, uint32_t tip);
 
 /* client.c */
 void fc_sim_on_event(void *context, enum fc_event_kind kind, struct fc_core_load *load, struct fc_core_save *save,

@@ -14,10 +14,17 @@
 
 /* ---- sessions ---- */
 
+uint32_t fc_sim_next_block(struct fc_sim *sim, uint32_t tip)
+{
+	bool is_common = fc_random_below(&sim->random, 6) == 0;
+	uint64_t tokens = is_common ? fc_random_below(&sim->random, 8) : fc_random_u64(&sim->random) | 3;
+	return fc_sim_model_child(&sim->model, tip, tokens);
+}
+
 static uint32_t grow_path(struct fc_sim *sim, uint32_t tip, uint64_t blocks)
 {
 	for (uint64_t i = 0; i < blocks; i++)
-		tip = fc_sim_model_child(&sim->model, tip, fc_random_u64(&sim->random) >> 2);
+		tip = fc_sim_next_block(sim, tip);
 	return tip;
 }
 
@@ -98,6 +105,7 @@ static void evict(struct fc_sim *sim)
 	if (code != FC_OK && code != FC_ENOENT && code != FC_EBUSY)
 		fc_sim_broken(&sim->notes, "evict: %s", fc_code_text(code));
 	sim->losses += code == FC_OK;
+	sim->lost_count = 0; /* those who stood on it have lost a part */
 }
 
 /* ---- damage at rest ---- */
@@ -224,6 +232,7 @@ static void do_something(struct fc_sim *sim)
 void fc_sim_operation(struct fc_sim *sim)
 {
 	sim->operation_losses = fc_sim_losses(sim);
+	sim->operation_damage = fc_sim_cuts(sim) + fc_sim_fired(sim);
 	sim->counts.operations++;
 	break_something(sim);
 	do_something(sim);
