@@ -190,7 +190,7 @@ static void a_command_against_the_contract_is_named(void **state)
 	static const struct {
 		uint64_t offset, bytes;
 	} wrong[] = {{1, ALIGN}, {0, 100}, {BYTES, ALIGN}, {0, 0}};
-	for (size_t i = 0; i < fc_array_len(wrong); i++) {
+	for (volatile size_t i = 0; i < fc_array_len(wrong); i++) { /* lives across longjmp */
 		init(&world);
 		if (setjmp(world.notes.escape) == 0)
 			submit(&world, FC_IO_READ, wrong[i].offset, wrong[i].bytes);
