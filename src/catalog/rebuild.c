@@ -27,7 +27,7 @@ static int name_all(struct fc_catalog *catalog, struct fc_segment **sorted, uint
 {
 	for (uint64_t i = count; i-- > 0;) {
 		struct fc_segment *segment = sorted[i];
-		if (segment->medium != medium)
+		if (segment->medium != medium || !fc_segment_is_linked(segment))
 			continue;
 		for (uint64_t entry = 0; entry < segment->shape.entry_count; entry++) {
 			int code = fc_segment_name(catalog, segment, entry, false);
@@ -115,6 +115,23 @@ static void drop_empty_sessions(struct fc_catalog *catalog)
 	}
 }
 
+/* Names everything that has its head. What an orphan has named and an older segment has too is named again, so the
+ * spare copies go last. */
+static int name_whole(struct fc_catalog *catalog, struct fc_segment **sorted, uint64_t count)
+{
+	uint64_t orphan_count;
+	do {
+		int code = name_all(catalog, sorted, count, FC_MEMORY);
+		if (code == FC_OK)
+			code = name_all(catalog, sorted, count, FC_SSD);
+		if (code != FC_OK)
+			return code;
+		orphan_count = drop_orphans(catalog);
+		catalog->dropped_segments += orphan_count;
+	} while (orphan_count > 0);
+	return FC_OK;
+}
+
 static int build(struct fc_catalog *catalog, struct fc_segment **sorted)
 {
 	uint64_t count = segments_by_seq(catalog, sorted);
@@ -125,13 +142,11 @@ static int build(struct fc_catalog *catalog, struct fc_segment **sorted)
 		fc_segment_adopt(catalog, sorted[i], session);
 		session->turns = fc_max_u64(session->turns, sorted[i]->turn + 1);
 	}
-	int code = name_all(catalog, sorted, count, FC_MEMORY);
-	if (code == FC_OK)
-		code = name_all(catalog, sorted, count, FC_SSD);
+	int code = name_whole(catalog, sorted, count);
 	if (code != FC_OK)
 		return code;
 	catalog->recovered_segments += count;
-	catalog->dropped_segments += drop_unnamed(catalog) + drop_orphans(catalog);
+	catalog->dropped_segments += drop_unnamed(catalog);
 	drop_empty_sessions(catalog);
 	return restore_all_deps(catalog);
 }
