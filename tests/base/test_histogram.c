@@ -106,7 +106,9 @@ static void percentiles_agree_with_a_sorted_list(void **state)
 	struct fc_random random;
 	fc_random_init(&random, 5);
 	for (size_t i = 0; i < value_count; i++) {
-		values[i] = fc_random_u64(&random) >> fc_random_below(&random, 50);
+		uint64_t shift =
+			fc_random_below(&random, 50); /* a statement of its own: the order decides the numbers */
+		values[i] = fc_random_u64(&random) >> shift;
 		fc_histogram_add(&histogram, values[i]);
 	}
 	qsort(values, value_count, sizeof(values[0]), compare_numbers);
