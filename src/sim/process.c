@@ -257,7 +257,6 @@ int fc_sim_open(struct fc_sim *sim)
 	if (sim->media[FC_SSD] != NULL)
 		sim->media[FC_SSD]->never_sticks = false;
 	sim->lost_count = 0;
-	sim->operation_damage = UINT64_MAX; /* its counters begin anew with the process */
 	fc_catalog_on_loss(fc_core_catalog(sim->core), on_loss, sim);
 	bool is_damaged = sim->has_structure_flips || has_fired_ever;
 	sim->has_structure_flips = sim->has_superblock_flips = false;

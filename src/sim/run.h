@@ -122,7 +122,6 @@ struct fc_sim {
 	bool has_superblock_flips;
 	struct fc_session_id lost[FC_SIM_LOST_MAX]; /* sessions of which it was said since that was last looked at */
 	uint32_t lost_count;
-	uint64_t operation_damage; /* when the present operation began */
 	uint64_t operation_losses;
 	uint32_t promised[FC_SIM_CLAIMS_MAX]; /* nodes that must survive the end of the process */
 	uint32_t promised_count;

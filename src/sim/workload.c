@@ -232,7 +232,6 @@ static void do_something(struct fc_sim *sim)
 void fc_sim_operation(struct fc_sim *sim)
 {
 	sim->operation_losses = fc_sim_losses(sim);
-	sim->operation_damage = fc_sim_cuts(sim) + fc_sim_fired(sim);
 	sim->counts.operations++;
 	break_something(sim);
 	do_something(sim);
