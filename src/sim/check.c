@@ -204,11 +204,26 @@ static void check_order(struct fc_sim *sim, const struct fc_sim_client *started)
 	}
 }
 
+/* A path that was lost meanwhile may be there again by this save, and not yet be durable: nobody promised that. */
+static void forget_promises(struct fc_sim *sim, const struct fc_sim_client *client)
+{
+	uint64_t reclaims = fc_sim_reclaims(sim);
+	for (uint32_t i = 0; i < sim->model.claim_count; i++) {
+		struct fc_sim_claim *claim = &sim->model.claims[i];
+		uint64_t depth = depth_of(sim, claim->node);
+		if (claim->is_durable && claim->durable_reclaims != reclaims &&
+		    depth <= depth_of(sim, client->reply_tip) &&
+		    fc_sim_model_ancestor(&sim->model, client->reply_tip, (uint32_t)depth) == claim->node)
+			claim->is_durable = false;
+	}
+}
+
 static void check_fresh(struct fc_sim *sim, struct fc_sim_client *client)
 {
 	uint32_t node = fc_sim_model_ancestor(&sim->model, client->reply_tip, (uint32_t)client->saved_blocks);
 	uint64_t losses = fc_sim_losses(sim);
 	client->is_fresh = false;
+	forget_promises(sim, client);
 	if (!is_stored(sim, node) && losses == sim->operation_losses)
 		fc_sim_broken(&sim->notes, "client %u: path %u is saved, but only %llu of its %llu blocks are there",
 			      client->number, node, (unsigned long long)fc_sim_matched(sim, node, 0),
