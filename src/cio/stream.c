@@ -5,10 +5,10 @@
 /* The physical block of most devices, whatever they allow commands to be aligned to. */
 #define DEVICE_BLOCK_BYTES 4096u
 
-/* As much as keeps any one device busy. What a slot would add to it waits for the first of these commands to end: some
- * devices (virtual ones above all) report what they have done only when nothing is left to do, and would then let both
- * slots be copied while they are idle. */
-#define MOVING_BYTES_ENOUGH (8ull << 20)
+/* As much as keeps any one device busy with reading. What a slot would add to it waits for the first of these commands
+ * to end: some devices (virtual ones above all) report what they have read only when nothing is left to do, and would
+ * then let both slots be copied while they are idle. Writes are reported one by one. */
+#define READING_BYTES_ENOUGH (8ull << 20)
 
 void fc_stream_init(struct fc_stream *stream, const struct fc_stream_opts *opts, uint8_t *window)
 {
@@ -43,7 +43,7 @@ static void send(struct fc_slot *slot, struct fc_media *media)
 static void send_held(struct fc_stream *stream)
 {
 	struct fc_slot *slot = stream->held;
-	if (slot == NULL || stream->moving_bytes >= MOVING_BYTES_ENOUGH)
+	if (slot == NULL || (slot->ios[0].io.op == FC_IO_READ && stream->moving_bytes >= READING_BYTES_ENOUGH))
 		return;
 	stream->held = NULL;
 	send(slot, stream->held_media);
