@@ -151,9 +151,8 @@ int fc_bench_engine_save(struct fc_bench_engine *engine, const struct fc_bench_t
 	return code == FC_OK ? FC_OK : fc_error_set(error, code, "save: %s %s", fc_code_text(code), own.error.text);
 }
 
-int fc_bench_engine_load(struct fc_bench_engine *engine, struct fc_load_result *result, struct fc_error *error)
+int fc_bench_engine_submit_load(struct fc_bench_engine *engine, struct fc_load **load, struct fc_error *error)
 {
-	struct fc_load *load;
 	struct fc_load_opts opts = {
 		.keys = engine->keys,
 		.key_count = engine->block_count,
@@ -161,10 +160,13 @@ int fc_bench_engine_load(struct fc_bench_engine *engine, struct fc_load_result *
 		.is_started_when_ready = true,
 	};
 	opts.slots[0] = (struct fc_slots){.count = engine->block_count, .slots = engine->slots};
-	int code = fc_load_submit(engine->store, &opts, &load, error);
-	if (code != FC_OK)
-		return code;
-	code = fc_load_wait(load, result);
+	return fc_load_submit(engine->store, &opts, load, error);
+}
+
+int fc_bench_engine_wait(struct fc_bench_engine *engine, struct fc_load *load, struct fc_load_result *result,
+			 struct fc_error *error)
+{
+	int code = fc_load_wait(load, result);
 	fc_load_free(load);
 	if (code != FC_OK)
 		return fc_error_set(error, code, "load: %s %s", fc_code_text(code), result->error.text);
@@ -172,6 +174,13 @@ int fc_bench_engine_load(struct fc_bench_engine *engine, struct fc_load_result *
 		return FC_OK;
 	return fc_error_set(error, FC_EIO, "load: %llu of %llu blocks came back", (unsigned long long)result->blocks,
 			    (unsigned long long)engine->block_count);
+}
+
+int fc_bench_engine_load(struct fc_bench_engine *engine, struct fc_load_result *result, struct fc_error *error)
+{
+	struct fc_load *load;
+	int code = fc_bench_engine_submit_load(engine, &load, error);
+	return code == FC_OK ? fc_bench_engine_wait(engine, load, result, error) : code;
 }
 
 int fc_bench_engine_check(struct fc_bench_engine *engine, uint64_t seed, struct fc_error *error)

@@ -9,7 +9,7 @@
 
 #include "bench/bench.h"
 
-#define FC_BENCH_LAYERS 32
+#define FC_BENCH_LAYERS 36 /* as in Qwen3-8B: 28 MiB a layer in a session of 1 GiB */
 
 struct fc_bench_engine {
 	struct fc_geometry geometry;
@@ -48,7 +48,12 @@ int fc_bench_engine_submit(struct fc_bench_engine *engine, const struct fc_bench
 /* Saves a turn and waits; `result` may be NULL. */
 int fc_bench_engine_save(struct fc_bench_engine *engine, const struct fc_bench_turn *turn, bool until_durable,
 			 struct fc_save_result *result, struct fc_error *error) FC_MUST_USE;
-/* Loads the session and insists on all of its blocks. */
+int fc_bench_engine_submit_load(struct fc_bench_engine *engine, struct fc_load **load,
+				struct fc_error *error) FC_MUST_USE;
+/* Waits for a load, insists on all of its blocks, and frees it. */
+int fc_bench_engine_wait(struct fc_bench_engine *engine, struct fc_load *load, struct fc_load_result *result,
+			 struct fc_error *error) FC_MUST_USE;
+/* Both. */
 int fc_bench_engine_load(struct fc_bench_engine *engine, struct fc_load_result *result,
 			 struct fc_error *error) FC_MUST_USE;
 /* Clears the slots, loads, and compares every byte with what was saved. */

@@ -1,5 +1,5 @@
-/* What the layout is for: many sessions that grow at the same time, turn by turn, and are later read back one by one in
- * an order that has nothing to do with that of writing.
+/* What the layout is for: many sessions that grow at the same time, turn by turn, and are later asked for in an order
+ * that has nothing to do with that of writing.
  *
  * The turns of a session have lengths as uneven as those of the recorded agents (exponential), so that consolidation
  * meets small segments behind large ones and the other way round. */
@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#define LAYERS 32
 #define SESSIONS 32
 #define TURNS 20
 #define BLOCKS 256
@@ -62,32 +63,52 @@ static int write_sessions(struct interleaved_bench *interleaved, struct fc_error
 	return fc_store_sync(interleaved->engine.store, error);
 }
 
-static int run_ours(void *context, uint64_t run, struct fc_error *error)
+static void draw_order(uint64_t order[SESSIONS], uint64_t seed)
 {
-	struct interleaved_bench *interleaved = context;
-	struct fc_bench_engine *engine = &interleaved->engine;
 	struct fc_random random;
-	uint64_t order[SESSIONS], bytes = 0;
-	fc_random_init(&random, interleaved->bench->seed + run);
+	fc_random_init(&random, seed);
 	for (uint64_t i = 0; i < SESSIONS; i++) {
 		uint64_t other = fc_random_below(&random, i + 1);
 		order[i] = order[other];
 		order[other] = i;
 	}
-	interleaved->segments = interleaved->planned_runs = 0;
-	double start_s = fc_bench_seconds();
-	for (uint64_t i = 0; i < SESSIONS; i++) {
+}
+
+/* Waits for all that was submitted, whatever becomes of each. */
+static int wait_all(struct interleaved_bench *interleaved, struct fc_load *loads[], uint64_t count, uint64_t *bytes,
+		    struct fc_error *error)
+{
+	int code = FC_OK;
+	for (uint64_t i = 0; i < count; i++) {
 		struct fc_load_result result;
-		fc_bench_engine_use(engine, interleaved->bench->seed, order[i]);
-		int code = fc_bench_engine_load(engine, &result, error);
-		if (code != FC_OK)
-			return code;
-		bytes += result.bytes[FC_SSD];
+		int ended = fc_bench_engine_wait(&interleaved->engine, loads[i], &result, code == FC_OK ? error : NULL);
+		code = code == FC_OK ? ended : code;
+		*bytes += result.bytes[FC_SSD];
 		interleaved->segments += result.segments;
 		interleaved->planned_runs += result.planned_runs;
 	}
+	return code;
+}
+
+/* All requests arrive at once; the store runs as many as it has streams. */
+static int run_ours(void *context, uint64_t run, struct fc_error *error)
+{
+	struct interleaved_bench *interleaved = context;
+	struct fc_load *loads[SESSIONS];
+	uint64_t order[SESSIONS], bytes = 0, count = 0;
+	int code = FC_OK;
+	draw_order(order, interleaved->bench->seed + run);
+	interleaved->segments = interleaved->planned_runs = 0;
+	double start_s = fc_bench_seconds();
+	for (; count < SESSIONS; count++) {
+		fc_bench_engine_use(&interleaved->engine, interleaved->bench->seed, order[count]);
+		code = fc_bench_engine_submit_load(&interleaved->engine, &loads[count], error);
+		if (code != FC_OK)
+			break;
+	}
+	int ended = wait_all(interleaved, loads, count, &bytes, code == FC_OK ? error : NULL);
 	interleaved->row->runs[run] = (double)bytes / (fc_bench_seconds() - start_s);
-	return FC_OK;
+	return code == FC_OK ? ended : code;
 }
 
 static int run_peer(void *context, uint64_t run, struct fc_error *error)
@@ -104,8 +125,7 @@ static int prepare(struct interleaved_bench *interleaved, struct fc_error *error
 	fc_random_init(&random, bench->seed);
 	for (int session = 0; session < SESSIONS; session++)
 		draw_turns(interleaved->ends[session], &random);
-	int code = fc_bench_engine_init(engine, FC_BENCH_LAYERS, BLOCKS, bench->size_bytes / SESSION_SHARE, bench->seed,
-					error);
+	int code = fc_bench_engine_init(engine, LAYERS, BLOCKS, bench->size_bytes / SESSION_SHARE, bench->seed, error);
 	if (code == FC_OK)
 		code = fc_bench_transfer_bytes(bench, &interleaved->fio.transfer_bytes, error);
 	uint64_t ssd_bytes = SESSIONS * engine->memory_bytes / 100 * ROOM_PERCENT + (512ull << 20);
