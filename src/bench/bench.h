@@ -46,7 +46,11 @@ struct fc_bench {
 	uint64_t run_count;         /* pairs */
 	uint64_t seed;              /* of keys, slots and the order of reading */
 	struct fc_store_opts store; /* how the store does its I/O; geometry and budgets are the measurements' */
-	const char *trace_path;     /* a recorded trace for the replay, or NULL */
+	struct {
+		const char *path; /* of a recorded trace, or NULL */
+		const char *model;
+		uint64_t scale, ssd_bytes, memory_bytes;
+	} trace; /* what is replayed, and how */
 	struct fc_bench_report *report;
 	/* called before each run, to show that something happens; false: stop */
 	bool (*step_cb)(void *context, const char *measurement);

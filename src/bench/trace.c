@@ -15,33 +15,34 @@
 
 #define PATH_BYTES 4352
 
-/* Sixteenths of slices keep the number of commands and make the whole Claude Code trace fit a small disk. */
-#define SCALE "16"
-#define SSD_SIZE "48GiB"
-
 struct trace_counts {
-	double loads, segments_touched, bytes_wanted, bytes_read, bytes_written, bytes_stored;
+	double loads, segments_touched, bytes_wanted, bytes_read, bytes_written, bytes_new;
 };
 
 static int run_replay(const struct fc_bench *bench, const char *json_path, struct fc_error *error)
 {
-	char store_path[PATH_BYTES];
+	char store_path[PATH_BYTES], scale[32], ssd[32], memory[32];
 	pid_t child;
 	int status;
 	snprintf(store_path, sizeof(store_path), "%s/store", bench->work_dir);
+	snprintf(scale, sizeof(scale), "%llu", (unsigned long long)bench->trace.scale);
+	snprintf(ssd, sizeof(ssd), "%llu", (unsigned long long)bench->trace.ssd_bytes);
+	snprintf(memory, sizeof(memory), "%llu", (unsigned long long)bench->trace.memory_bytes);
 	char *arguments[] = {"flatcake",
 			     "replay",
-			     (char *)(uintptr_t)bench->trace_path,
+			     (char *)(uintptr_t)bench->trace.path,
 			     "--dir",
 			     store_path,
 			     "--json",
 			     (char *)(uintptr_t)json_path,
-			     "--memory",
-			     "0",
-			     "--ssd",
-			     SSD_SIZE,
+			     "--model",
+			     (char *)(uintptr_t)bench->trace.model,
 			     "--scale",
-			     SCALE,
+			     scale,
+			     "--ssd",
+			     ssd,
+			     "--memory",
+			     memory,
 			     NULL};
 	posix_spawn_file_actions_t actions;
 	posix_spawn_file_actions_init(&actions);
@@ -67,7 +68,7 @@ static int read_counts(const char *path, struct trace_counts *counts, struct fc_
 	int code = json_unpack_ex(root, &problem, 0, "{s:F, s:F, s:F, s:F, s:F, s:F}", "loads", &counts->loads,
 				  "segments_touched", &counts->segments_touched, "bytes_wanted", &counts->bytes_wanted,
 				  "bytes_read", &counts->bytes_read, "bytes_written", &counts->bytes_written,
-				  "bytes_stored", &counts->bytes_stored);
+				  "bytes_new", &counts->bytes_new);
 	json_decref(root);
 	return code == 0 ? FC_OK : fc_error_set(error, FC_EFORMAT, "flatcake replay: its result: %s", problem.text);
 }
@@ -114,7 +115,7 @@ int fc_bench_trace(struct fc_bench *bench, struct fc_error *error)
 	char json_path[PATH_BYTES];
 	snprintf(json_path, sizeof(json_path), "%s/replay.json", bench->work_dir);
 	int code = add_rows(bench, added, error);
-	if (code != FC_OK || bench->trace_path == NULL)
+	if (code != FC_OK || bench->trace.path == NULL)
 		return code;
 	code = fc_bench_step(bench, error);
 	if (code == FC_OK)
@@ -125,6 +126,6 @@ int fc_bench_trace(struct fc_bench *bench, struct fc_error *error)
 		return code;
 	set_value(added[0], counts.bytes_read, counts.bytes_wanted);
 	set_value(added[1], counts.segments_touched, counts.loads);
-	set_value(added[2], counts.bytes_written, counts.bytes_stored);
+	set_value(added[2], counts.bytes_written, counts.bytes_new);
 	return FC_OK;
 }

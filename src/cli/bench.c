@@ -155,7 +155,11 @@ static int init_bench(struct fc_bench *bench, const struct fc_config *config, st
 	bench->size_bytes = config->size_bytes;
 	bench->run_count = config->run_count;
 	bench->seed = config->seed;
-	bench->trace_path = config->trace_path;
+	bench->trace.path = config->trace_path;
+	bench->trace.model = config->model;
+	bench->trace.scale = config->scale;
+	bench->trace.ssd_bytes = config->ssd_bytes;
+	bench->trace.memory_bytes = config->memory_bytes;
 	return fc_config_store_opts(config, &unused, &bench->store, error);
 }
 

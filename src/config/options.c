@@ -120,7 +120,8 @@ static const struct fc_option options[] = {
 	{"size", "SIZE", FC_OPTION_SIZE, FIELD(size_bytes), FC_COMMAND_BENCH, "1GiB",
 	 .help = "size of the session that is measured; other sizes are in proportion", .min = MIB, .max = TIB},
 	{"trace", "PATH", FC_OPTION_TEXT, FIELD(trace_path), FC_COMMAND_BENCH, NULL,
-	 .help = "recorded trace to replay for the measurement `trace`"},
+	 .help = "recorded trace that the measurement `trace` replays, with the given --model, --scale, --ssd and "
+		 "--memory"},
 
 	{"seed", "N", FC_OPTION_COUNT, FIELD(seed), FC_COMMAND_REPLAY | FC_COMMAND_GEN | FC_COMMAND_BENCH, "1",
 	 .help = "equal seeds give equal runs", .max = UINT64_MAX},
