@@ -16,6 +16,8 @@
  * and frees are tried again with the next batch. */
 #include "catalog/state.h"
 
+#include "base/plant.h"
+
 #include <string.h>
 
 #define BATCH_SEGMENTS_MAX 256
@@ -89,7 +91,8 @@ static void withdraw(struct fc_catalog *catalog, struct fc_segment *segment, int
 		session->reserved_count++; /* keeps it while its segments change */
 		fc_spill_has_failed(session);
 		fc_segment_spoil(catalog, segment, 0, true);
-		fc_revive_replaced(catalog, session);
+		if (!fc_is_planted(FC_PLANT_NO_REVIVE))
+			fc_revive_replaced(catalog, session);
 		fc_segment_retire(catalog, segment);
 		fc_reclaim_orphans(catalog, session);
 		session->reserved_count--;
@@ -165,11 +168,12 @@ static void on_write(struct fc_io *io)
 {
 	struct commit_write *write = fc_container_of(io, struct commit_write, io);
 	struct fc_commit_batch *batch = write->batch;
-	if (io->result != (int64_t)io->bytes)
+	bool is_short_allowed = fc_is_planted(FC_PLANT_SHORT_HEADER) && io->result >= 0;
+	if (io->result != (int64_t)io->bytes && !is_short_allowed)
 		batch->code = FC_EIO;
 	if (--batch->writes_open > 0)
 		return;
-	if (batch->code == FC_OK)
+	if (batch->code == FC_OK && !fc_is_planted(FC_PLANT_NO_FINAL_SYNC))
 		submit_sync(batch, true);
 	else
 		finish_batch(batch);
@@ -347,7 +351,7 @@ static void start_batch(struct fc_arena *arena)
 	uint64_t free_count = move_segments(&arena->freeing, &batch->frees);
 	batch->write_room = 2 * batch->segment_count + free_count;
 	arena->batch = batch;
-	if (batch->segment_count > 0)
+	if (batch->segment_count > 0 && !fc_is_planted(FC_PLANT_HEADER_FIRST))
 		submit_sync(batch, false);
 	else
 		start_writes(batch);
@@ -377,6 +381,10 @@ void fc_free_queue(struct fc_catalog *catalog, struct fc_segment *segment)
 	struct fc_arena *arena = &catalog->arenas[segment->medium];
 	if (fc_link_is_linked(&segment->commit_link))
 		return;
+	if (fc_is_planted(FC_PLANT_FREE_AT_ONCE)) {
+		fc_segment_delete(catalog, segment);
+		return;
+	}
 	arena->chunks_freeing += segment->chunk_count;
 	fc_list_push(&arena->freeing, &segment->commit_link);
 	start_batch(arena);

@@ -19,6 +19,7 @@
  * is compared. So some 32 misses are under way at any time, about as many as a core can have. */
 #include "catalog/index.h"
 
+#include "base/plant.h"
 #include "base/check.h"
 #include "base/random.h"
 
@@ -45,7 +46,8 @@ static const struct fc_index_slot empty_slot = {EMPTY_TAG, {FC_SEGMENT_NONE, UIN
  * do not. */
 static uint64_t hash_key(const struct fc_index *index, struct fc_key key)
 {
-	unsigned __int128 product = (unsigned __int128)(key.high ^ index->secret[0]) * (key.low ^ index->secret[1]);
+	uint64_t high = fc_is_planted(FC_PLANT_HALF_KEY) ? 0 : key.high;
+	unsigned __int128 product = (unsigned __int128)(high ^ index->secret[0]) * (key.low ^ index->secret[1]);
 	uint64_t upper = (uint64_t)(product >> 64) ^ index->secret[2];
 	uint64_t lower = (uint64_t)product ^ index->secret[3];
 	product = (unsigned __int128)upper * lower;

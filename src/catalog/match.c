@@ -5,6 +5,8 @@
  * the resume granule inside it where the window and state groups have what their rule needs. */
 #include "catalog/state.h"
 
+#include "base/plant.h"
+
 #define RESUME_BATCH 64
 
 static int scratch_for(struct fc_catalog *catalog, uint64_t key_count)
@@ -91,7 +93,7 @@ static uint64_t group_resume_limit(const struct fc_catalog *catalog, const struc
 static uint64_t deepest_resume_point(const struct fc_catalog *catalog, const struct fc_key *keys, uint64_t limit)
 {
 	uint64_t candidate = limit - limit % catalog->granule;
-	if (!catalog->has_resume_groups)
+	if (!catalog->has_resume_groups || fc_is_planted(FC_PLANT_NO_RESUME_RULE))
 		return candidate;
 	for (;;) {
 		uint64_t lowest = candidate;

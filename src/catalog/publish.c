@@ -6,6 +6,8 @@
  * that is durable: a crash in between finds one of the two. */
 #include "catalog/state.h"
 
+#include "base/plant.h"
+
 static struct fc_segment *grant_segment(const struct fc_reservation *reservation, uint32_t i)
 {
 	return reservation->grants[i].placed.segment;
@@ -69,11 +71,12 @@ static void replace_segment(struct fc_catalog *catalog, struct fc_segment *old, 
 {
 	/* Not only the one that took its last name counts: others may have taken some before, to where they do not
 	 * last. */
-	if (is_needed_as_backup(catalog, old)) {
+	if (is_needed_as_backup(catalog, old) && !fc_is_planted(FC_PLANT_NO_BACKUP)) {
 		old->is_backup = true;
 		return;
 	}
-	if (catalog->arenas[new->medium].is_durable && !fc_link_is_linked(&old->pin_link))
+	if (catalog->arenas[new->medium].is_durable && !fc_link_is_linked(&old->pin_link) &&
+	    !fc_is_planted(FC_PLANT_NO_PIN))
 		fc_list_push(&new->pinned, &old->pin_link);
 	catalog->arenas[old->medium].segments_absorbed++;
 	fc_segment_retire(catalog, old);

@@ -5,6 +5,8 @@
  * worth nothing any more, because nothing names it or the block before it is gone. */
 #include "catalog/state.h"
 
+#include "base/plant.h"
+
 static uint64_t segments_by_seq(struct fc_catalog *catalog, struct fc_segment **sorted)
 {
 	uint64_t count = 0;
@@ -126,6 +128,8 @@ static int name_whole(struct fc_catalog *catalog, struct fc_segment **sorted, ui
 			code = name_all(catalog, sorted, count, FC_SSD);
 		if (code != FC_OK)
 			return code;
+		if (fc_is_planted(FC_PLANT_SPARES_FIRST))
+			drop_unnamed(catalog);
 		orphan_count = drop_orphans(catalog);
 		catalog->dropped_segments += orphan_count;
 	} while (orphan_count > 0);

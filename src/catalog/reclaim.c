@@ -9,6 +9,8 @@
  * the setting `spill` a session that was ever reused is moved to SSD (spill.c). */
 #include "catalog/state.h"
 
+#include "base/plant.h"
+
 #include <string.h>
 
 #define KNOT_TRIES_MAX 16 /* each looks at all sessions, perhaps often */
@@ -27,8 +29,11 @@ static uint64_t chunks_on(const struct fc_session *session, enum fc_medium mediu
 
 static void retire_all(struct fc_catalog *catalog, struct fc_session *session)
 {
-	while (!fc_list_is_empty(&session->segments))
+	while (!fc_list_is_empty(&session->segments)) {
 		fc_segment_retire(catalog, fc_container_of(session->segments.prev, struct fc_segment, session_link));
+		if (fc_is_planted(FC_PLANT_HALF_SESSION))
+			return;
+	}
 }
 
 static void tell_loss(struct fc_catalog *catalog, const struct fc_session *session)
@@ -138,7 +143,8 @@ void fc_reclaim_session(struct fc_catalog *catalog, struct fc_session *session)
 
 static bool is_reclaimable(const struct fc_session *session)
 {
-	return session->lease_count == 0 && session->dependent_count == 0 && session->reserved_count == 0;
+	bool is_read = session->lease_count > 0 && !fc_is_planted(FC_PLANT_RECLAIM_LEASED);
+	return !is_read && session->dependent_count == 0 && session->reserved_count == 0;
 }
 
 void fc_reclaim_counted(struct fc_catalog *catalog, struct fc_arena *arena, struct fc_session *session)
@@ -346,7 +352,7 @@ void fc_reclaim_to_watermark(struct fc_catalog *catalog, struct fc_arena *arena)
 
 void fc_catalog_cut(struct fc_catalog *catalog, struct fc_segment *segment, uint64_t entry)
 {
-	if (!fc_segment_is_linked(segment))
+	if (!fc_segment_is_linked(segment) || fc_is_planted(FC_PLANT_NO_CUT))
 		return;
 	struct fc_session *session = segment->session;
 	const struct fc_range *bad = fc_shape_range_of(&segment->shape, entry);

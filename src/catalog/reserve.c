@@ -21,6 +21,8 @@
  * SSD also takes along whatever of its session lies in memory: nothing durable stands on something that is not. */
 #include "catalog/state.h"
 
+#include "base/plant.h"
+
 #define SPACE_ATTEMPTS_MAX 64
 #define PIECES_MAX 8 /* of a segment for which no run is long enough */
 
@@ -141,6 +143,10 @@ static int add_needed(struct plan *plan, uint32_t group, uint64_t point)
 {
 	uint64_t first, count;
 	fc_group_needed(&plan->catalog->geometry, group, point, &first, &count);
+	if (count > 1 && fc_is_planted(FC_PLANT_SHORT_WINDOW)) {
+		first++;
+		count--;
+	}
 	if (plan->shape.range_count > 0) {
 		struct fc_range *last = &plan->shape.ranges[plan->shape.range_count - 1];
 		uint64_t last_end = last->block_first + last->count;

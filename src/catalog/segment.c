@@ -5,6 +5,8 @@
  */
 #include "catalog/state.h"
 
+#include "base/plant.h"
+
 #include <string.h>
 
 #define SEGMENTS_FIRST_ROOM 1024u
@@ -92,7 +94,7 @@ void fc_segment_delete(struct fc_catalog *catalog, struct fc_segment *segment)
 		struct fc_arena *arena = &catalog->arenas[segment->medium];
 		arena->owner[segment->chunk_first] = 0;
 		fc_space_give(&arena->space, segment->chunk_first, segment->chunk_count);
-		arena->chunks_used -= segment->chunk_count;
+		arena->chunks_used -= segment->chunk_count - (fc_is_planted(FC_PLANT_CHUNK_COUNT) ? 1 : 0);
 	}
 	fc_list_remove(&segment->pin_link);
 	fc_index_segment_clear(&catalog->index, segment->number);

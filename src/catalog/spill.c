@@ -5,6 +5,8 @@
  * slices stay valid; it replaces the original in the index like any consolidation does. */
 #include "catalog/state.h"
 
+#include "base/plant.h"
+
 #include <string.h>
 
 #define FAILURES_MAX 8u
@@ -113,7 +115,7 @@ int fc_catalog_spill_next(struct fc_catalog *catalog, struct fc_path *from, stru
 /* Reclaim asks again when it needs room; a medium that fails is not asked in a circle. */
 void fc_spill_has_failed(struct fc_session *session)
 {
-	if (!session->wants_spill || ++session->spill_failures < FAILURES_MAX)
+	if (!session->wants_spill || ++session->spill_failures < FAILURES_MAX || fc_is_planted(FC_PLANT_ENDLESS_SPILL))
 		return;
 	session->wants_spill = false;
 	session->spill_failures = 0;

@@ -1,5 +1,6 @@
 #include "cio/plan.h"
 
+#include "base/plant.h"
 #include "base/check.h"
 #include "catalog/index.h"
 #include "format/checksum.h"
@@ -200,13 +201,14 @@ static void add_copies(const struct fc_plan *plan, struct fc_part *part, const s
 	uint8_t *checksum = flat_address(plan, part, checksum_run, piece->checksums_offset);
 	for (uint64_t i = 0; i < piece->count; i++) {
 		uint64_t block = span->block_first + piece->first + i;
+		bool is_swapped = fc_is_planted(FC_PLANT_SWAP_BLOCKS) && piece->count > 1 && i < 2;
 		struct fc_key key = plan->opts.keys[fc_group_key_position(group_span, block)];
 		part->origins[part->copy_count] =
 			(struct fc_origin){piece->span_number, slice_run, checksum_run, block};
 		part->copies[part->copy_count++] = (struct fc_copy){
 			.flat = slice + i * piece->slice_bytes,
 			.paged = &plan->opts.target->layers[span->group * geometry->layer_count + part->layer],
-			.slot = slots->slots[block - slots->first_block],
+			.slot = slots->slots[(is_swapped ? block + 1 - 2 * i : block) - slots->first_block],
 			.bytes = piece->slice_bytes,
 			.seed = fc_slice_seed(key, span->group, part->layer),
 			.checksum = (uint32_t *)(void *)(checksum + i * FC_CHECKSUM_BYTES),

@@ -1,5 +1,6 @@
 #include "cio/save.h"
 
+#include "base/plant.h"
 #include "base/check.h"
 #include "format/checksum.h"
 
@@ -110,6 +111,17 @@ static struct fc_key key_of(const struct filling *filling, uint32_t group, uint6
 	return job->keys[fc_group_key_position(fc_group_span(job->geometry, group), block)];
 }
 
+/* The layer that is gathered: the one that is being written. */
+static uint32_t layer_of(const struct fc_save_job *job, const struct fc_range *range)
+{
+	const uint64_t *slice_bytes = job->geometry->groups[range->group].slice_bytes;
+	uint32_t layer = job->area.layer;
+	for (uint32_t other = 0; other < job->geometry->layer_count && fc_is_planted(FC_PLANT_SWAP_LAYERS); other++)
+		if (other != layer && slice_bytes[other] == slice_bytes[layer])
+			return other;
+	return layer;
+}
+
 static int add_block(struct filling *filling, const struct fc_range *range, const struct fc_range_area *where,
 		     uint64_t j)
 {
@@ -125,7 +137,7 @@ static int add_block(struct filling *filling, const struct fc_range *range, cons
 	};
 	if (is_on_device(job, range->group, block)) {
 		const struct fc_slots *slots = &job->target->slots[range->group];
-		copy.paged = &job->target->layers[range->group * job->geometry->layer_count + job->area.layer];
+		copy.paged = &job->target->layers[range->group * job->geometry->layer_count + layer_of(job, range)];
 		copy.slot = slots->slots[block - slots->first_block];
 		add_gather(filling, &copy);
 		return FC_OK;

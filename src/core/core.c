@@ -1,6 +1,8 @@
 /* The core's frame: opening, stepping, closing. */
 #include "core/state.h"
 
+#include "base/plant.h"
+
 #define REQUESTS_MAX (1u << 20)
 #define STREAMS_MAX 1024u
 #define WINDOW_BYTES_MAX (64ull << 30)
@@ -164,7 +166,8 @@ static void free_pools(struct fc_core *core)
 	for (uint32_t i = 0; i < count && core->load_pool != NULL; i++) {
 		struct fc_core_load *load = &core->load_pool[i];
 		fc_path_deinit(&load->path, core->alloc);
-		fc_alloc_free(core->alloc, load->keys, load->key_room * sizeof(*load->keys));
+		if (!fc_is_planted(FC_PLANT_LEAK))
+			fc_alloc_free(core->alloc, load->keys, load->key_room * sizeof(*load->keys));
 		fc_alloc_free(core->alloc, load->slot_memory, load->slot_room * sizeof(*load->slot_memory));
 	}
 	for (uint32_t i = 0; i < count && core->save_pool != NULL; i++) {
@@ -220,7 +223,8 @@ static void check_progress(struct fc_core *core, uint64_t now_ns)
 			worker->progress_ns = now_ns;
 			worker->is_stuck = false;
 		}
-		if (worker->is_stuck || now_ns - worker->progress_ns < core->opts.io_timeout_ns)
+		if (worker->is_stuck || fc_is_planted(FC_PLANT_ENDLESS_WAIT) ||
+		    now_ns - worker->progress_ns < core->opts.io_timeout_ns)
 			continue;
 		worker->is_stuck = true;
 		if (worker->load != NULL)
@@ -274,7 +278,8 @@ uint64_t fc_core_wake_ns(const struct fc_core *core)
 	fc_list_for_each(link, &core->loads)
 	{
 		const struct fc_core_load *load = fc_container_of(link, struct fc_core_load, link);
-		if (load->deadline_ns != 0 && !load->is_in_place && !load->is_cancelled)
+		if (load->deadline_ns != 0 && !load->is_in_place &&
+		    (!load->is_cancelled || fc_is_planted(FC_PLANT_WAKE_IN_PAST)))
 			wake_ns = fc_min_u64(wake_ns, load->deadline_ns);
 	}
 	return wake_ns;

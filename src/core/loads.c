@@ -1,6 +1,8 @@
 /* Loads: from a request to data in place; the states are drawn in core.h. */
 #include "core/state.h"
 
+#include "base/plant.h"
+
 #define ATTEMPTS_MAX 64
 
 static void route(struct fc_core *core, struct fc_core_load *load);
@@ -18,7 +20,8 @@ void fc_core_load_settle(struct fc_core *core, struct fc_core_load *load)
 		return;
 	load->is_freed = false; /* given back once, however often it is settled */
 	fc_list_remove(&load->link);
-	fc_list_push(&core->free_loads, &load->link);
+	if (load->result.code == FC_OK || !fc_is_planted(FC_PLANT_LOST_REQUEST))
+		fc_list_push(&core->free_loads, &load->link);
 	core->load_count--;
 }
 
@@ -32,7 +35,8 @@ static void count_result(struct fc_core *core, struct fc_core_load *load)
 /* Reports the load; one that a caller shall take stays in the ready queue, in place of its arrival. */
 static void end(struct fc_core *core, struct fc_core_load *load, int code)
 {
-	fc_catalog_release(core->catalog, &load->path);
+	if (code == FC_OK || !fc_is_planted(FC_PLANT_KEPT_LEASE))
+		fc_catalog_release(core->catalog, &load->path);
 	load->worker = NULL;
 	load->result.code = code;
 	if (code != FC_OK)

@@ -1,6 +1,8 @@
 /* Saves, in the order they came, and spills when there is nothing to save; the states are drawn in core.h. */
 #include "core/state.h"
 
+#include "base/plant.h"
+
 /* ---- the end of a save ---- */
 
 static void settle(struct fc_core *core, struct fc_core_save *save)
@@ -72,7 +74,7 @@ static void commit(struct fc_core *core, struct fc_core_save *save)
 	}
 	save->state = FC_SAVE_VISIBLE;
 	report(core, save, FC_OK);
-	if (save->reservation.durable_pending == 0)
+	if (save->reservation.durable_pending == 0 || fc_is_planted(FC_PLANT_DURABLE_TWICE))
 		is_durable(core, save, FC_OK);
 }
 

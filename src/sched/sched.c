@@ -1,5 +1,7 @@
 #include "sched/sched.h"
 
+#include "base/plant.h"
+
 #define NS_PER_S 1e9
 #define BYTES_PER_GIB 1073741824.0
 
@@ -29,7 +31,7 @@ void fc_sched_add_ready(struct fc_sched *sched, struct fc_sched_item *item)
 {
 	/* Most arrive in order: look for the place from the tail. */
 	struct fc_link *after = sched->ready.prev;
-	while (after != &sched->ready && arrived_before(item, item_of(after)))
+	while (after != &sched->ready && arrived_before(item, item_of(after)) && !fc_is_planted(FC_PLANT_READY_AT_TAIL))
 		after = after->prev;
 	fc_list_insert_before(after->next, &item->link);
 	sched->ready_length++;
@@ -63,7 +65,7 @@ struct fc_sched_item *fc_sched_take_prepare(struct fc_sched *sched, uint64_t now
 	fc_list_for_each(link, &sched->prepare)
 	{
 		struct fc_sched_item *item = item_of(link);
-		if (best == NULL || goes_before(item, best, now_ns))
+		if (best == NULL || (goes_before(item, best, now_ns) && !fc_is_planted(FC_PLANT_PREPARE_IN_ORDER)))
 			best = item;
 	}
 	if (best != NULL)

@@ -1,5 +1,6 @@
 /* flatcake-sim: the core in a simulated world, from seeds. docs/testing.md says how to read and use what it prints. */
 #include "sim/campaign.h"
+#include "sim/plants.h"
 
 #include <errno.h>
 #include <getopt.h>
@@ -22,6 +23,8 @@ static const char usage[] =
 	"  --fault NAME=P    this fault happens with probability P, whatever the seed says\n"
 	"  --no-faults       none happens, but those given by --fault\n"
 	"  --list-faults     names, and probabilities where a seed has them\n"
+	"  --plant NAME      switch a planted bug on (flatcake-sim-planted only)\n"
+	"  --list-plants     their names\n"
 	"  --log             print what happens (with --seed)\n"
 	"  --help\n\n"
 	"Ends with 0 if nothing broke; with 1 and the shortest failing prefix of operations if something did.\n";
@@ -34,6 +37,8 @@ enum choice {
 	OPTION_FAULT,
 	OPTION_NO_FAULTS,
 	OPTION_LIST_FAULTS,
+	OPTION_PLANT,
+	OPTION_LIST_PLANTS,
 	OPTION_LOG,
 	OPTION_HELP
 };
@@ -46,6 +51,8 @@ static const struct option options[] = {
 	{"fault", required_argument, NULL, OPTION_FAULT},
 	{"no-faults", no_argument, NULL, OPTION_NO_FAULTS},
 	{"list-faults", no_argument, NULL, OPTION_LIST_FAULTS},
+	{"plant", required_argument, NULL, OPTION_PLANT},
+	{"list-plants", no_argument, NULL, OPTION_LIST_PLANTS},
 	{"log", no_argument, NULL, OPTION_LOG},
 	{"help", no_argument, NULL, OPTION_HELP},
 	{0},
@@ -93,6 +100,13 @@ static int list_faults(void)
 	return EXIT_SUCCESS;
 }
 
+static int list_plants(void)
+{
+	for (int plant = 1; fc_sim_plant_name(plant) != NULL; plant++)
+		printf("%s\n", fc_sim_plant_name(plant));
+	return EXIT_SUCCESS;
+}
+
 static void fix_none(struct fc_sim_faults *faults)
 {
 	for (int fault = 0; fault < FC_FAULT_COUNT; fault++)
@@ -125,6 +139,10 @@ static int parse_option(int option, struct fc_sim_campaign *campaign)
 	case OPTION_NO_FAULTS:
 		fix_none(&campaign->faults);
 		return FC_OK;
+	case OPTION_PLANT:
+		if (fc_sim_plant_choose(optarg))
+			return FC_OK;
+		return refuse("--plant", optarg, "one of --list-plants is allowed, in flatcake-sim-planted");
 	case OPTION_LOG:
 		campaign->log = stdout;
 		return FC_OK;
@@ -179,6 +197,8 @@ int main(int argc, char **argv)
 		}
 		if (option == OPTION_LIST_FAULTS)
 			return list_faults();
+		if (option == OPTION_LIST_PLANTS)
+			return list_plants();
 		if (parse_option(option, &campaign) != FC_OK)
 			return EXIT_USAGE;
 	}

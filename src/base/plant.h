@@ -1,0 +1,60 @@
+/* Planted bugs: mistakes that somebody might make, put into the core on purpose and one at a time, to show that the
+ * simulator would find them (docs/testing.md). All of them stand behind fc_is_planted(), which is the constant false in
+ * every build but that of flatcake-sim-planted, so that nothing of them is left in a product. */
+#ifndef FC_BASE_PLANT_H
+#define FC_BASE_PLANT_H
+
+#include <stdbool.h>
+
+enum fc_plant {
+	FC_PLANT_NONE,
+	FC_PLANT_SKIP_CHECKSUM,  /* cio/load.c: a slice whose checksum differs is taken all the same */
+	FC_PLANT_HEADER_FIRST,   /* catalog/commit.c: header and table entry are written before the data is synced */
+	FC_PLANT_NO_FINAL_SYNC,  /* catalog/commit.c: durable is told when the header is written, not synced */
+	FC_PLANT_SHORT_HEADER,   /* catalog/commit.c: a short write of a header or table page passes for a whole one */
+	FC_PLANT_FREE_AT_ONCE,   /* catalog/commit.c: chunks are free before their table entry is zero on the medium */
+	FC_PLANT_NO_REVIVE,      /* catalog/commit.c: what a refused segment had replaced is not named again */
+	FC_PLANT_KEPT_LEASE,     /* core/loads.c: a load that fails keeps its lease */
+	FC_PLANT_LOST_REQUEST,   /* core/loads.c: a request that failed is not given back to the pool */
+	FC_PLANT_HALF_SESSION,   /* catalog/reclaim.c: reclaim takes only the last segment of a session */
+	FC_PLANT_RECLAIM_LEASED, /* catalog/reclaim.c: reclaim takes sessions that are being read */
+	FC_PLANT_NO_CUT,         /* catalog/reclaim.c: damage is not cut off */
+	FC_PLANT_SWAP_LAYERS,    /* cio/save.c: a layer is gathered from another of the same size */
+	FC_PLANT_SWAP_BLOCKS,    /* cio/plan.c: two blocks go into each other's slots */
+	FC_PLANT_SHORT_READ,     /* cio/stream.c: a short read passes for a whole one */
+	FC_PLANT_EARLY_LAYER,    /* cio/load.c: a layer is announced after its first part */
+	FC_PLANT_BUSY_SLOT,      /* cio/load.c: a slot is read into while it is being copied from */
+	FC_PLANT_HALF_KEY,       /* catalog/index.c: 64 of the 128 bits of a key are compared */
+	FC_PLANT_NO_RESUME_RULE, /* catalog/match.c: a match ends where windows and states are missing */
+	FC_PLANT_SHORT_WINDOW,   /* catalog/reserve.c: the oldest block of a window is not saved */
+	FC_PLANT_READY_AT_TAIL,  /* sched/sched.c: what was read re-enters the ready queue at its tail */
+	FC_PLANT_PREPARE_IN_ORDER, /* sched/sched.c: the prepare queue is served in order of arrival */
+	FC_PLANT_NO_PIN,           /* catalog/publish.c: what was replaced is freed before its replacement is durable */
+	FC_PLANT_NO_BACKUP,        /* catalog/publish.c: a copy in memory frees the one on SSD */
+	FC_PLANT_CHUNK_COUNT,      /* catalog/segment.c: one chunk too few is counted as free */
+	FC_PLANT_UNCHECKED_HEADER, /* format/arena.c: a header is believed without its checksum */
+	FC_PLANT_ANY_GEOMETRY,     /* catalog/recover.c: an arena of another geometry is opened */
+	FC_PLANT_SPARES_FIRST,     /* catalog/rebuild.c: spare copies are dropped before orphans are (was a real bug) */
+	FC_PLANT_DURABLE_TWICE,    /* core/saves.c: a save is durable as soon as it is visible */
+	FC_PLANT_ENDLESS_WAIT,     /* core/core.c: an I/O that never returns keeps its request waiting */
+	FC_PLANT_WAKE_IN_PAST,     /* core/core.c: a load whose time is up wakes the core again and again (was one) */
+	FC_PLANT_ENDLESS_SPILL,    /* catalog/spill.c: a spill that fails is tried again for ever (was one) */
+	FC_PLANT_LEAK,             /* core/core.c: memory of requests is not given back */
+	FC_PLANT_COUNT
+};
+
+#ifdef FLATCAKE_PLANTS
+extern enum fc_plant fc_planted; /* src/sim/plants.c */
+static inline bool fc_is_planted(enum fc_plant plant)
+{
+	return fc_planted == plant;
+}
+#else
+static inline bool fc_is_planted(enum fc_plant plant)
+{
+	(void)plant;
+	return false;
+}
+#endif
+
+#endif

@@ -1,0 +1,63 @@
+#include "sim/plants.h"
+
+#include <stddef.h>
+#include <string.h>
+
+#ifdef FLATCAKE_PLANTS
+enum fc_plant fc_planted = FC_PLANT_NONE;
+#endif
+
+static const char *const names[FC_PLANT_COUNT] = {
+	[FC_PLANT_NONE] = "none",
+	[FC_PLANT_SKIP_CHECKSUM] = "skip-checksum",
+	[FC_PLANT_HEADER_FIRST] = "header-first",
+	[FC_PLANT_NO_FINAL_SYNC] = "no-final-sync",
+	[FC_PLANT_SHORT_HEADER] = "short-header",
+	[FC_PLANT_FREE_AT_ONCE] = "free-at-once",
+	[FC_PLANT_NO_REVIVE] = "no-revive",
+	[FC_PLANT_KEPT_LEASE] = "kept-lease",
+	[FC_PLANT_LOST_REQUEST] = "lost-request",
+	[FC_PLANT_HALF_SESSION] = "half-session",
+	[FC_PLANT_RECLAIM_LEASED] = "reclaim-leased",
+	[FC_PLANT_NO_CUT] = "no-cut",
+	[FC_PLANT_SWAP_LAYERS] = "swap-layers",
+	[FC_PLANT_SWAP_BLOCKS] = "swap-blocks",
+	[FC_PLANT_SHORT_READ] = "short-read",
+	[FC_PLANT_EARLY_LAYER] = "early-layer",
+	[FC_PLANT_BUSY_SLOT] = "busy-slot",
+	[FC_PLANT_HALF_KEY] = "half-key",
+	[FC_PLANT_NO_RESUME_RULE] = "no-resume-rule",
+	[FC_PLANT_SHORT_WINDOW] = "short-window",
+	[FC_PLANT_READY_AT_TAIL] = "ready-at-tail",
+	[FC_PLANT_PREPARE_IN_ORDER] = "prepare-in-order",
+	[FC_PLANT_NO_PIN] = "no-pin",
+	[FC_PLANT_NO_BACKUP] = "no-backup",
+	[FC_PLANT_CHUNK_COUNT] = "chunk-count",
+	[FC_PLANT_UNCHECKED_HEADER] = "unchecked-header",
+	[FC_PLANT_ANY_GEOMETRY] = "any-geometry",
+	[FC_PLANT_SPARES_FIRST] = "spares-first",
+	[FC_PLANT_DURABLE_TWICE] = "durable-twice",
+	[FC_PLANT_ENDLESS_WAIT] = "endless-wait",
+	[FC_PLANT_WAKE_IN_PAST] = "wake-in-past",
+	[FC_PLANT_ENDLESS_SPILL] = "endless-spill",
+	[FC_PLANT_LEAK] = "leak",
+};
+
+const char *fc_sim_plant_name(int plant)
+{
+	return plant < 0 || plant >= FC_PLANT_COUNT ? NULL : names[plant];
+}
+
+bool fc_sim_plant_choose(const char *name)
+{
+#ifdef FLATCAKE_PLANTS
+	for (int plant = 0; plant < FC_PLANT_COUNT; plant++) {
+		if (strcmp(name, names[plant]) != 0)
+			continue;
+		fc_planted = (enum fc_plant)plant;
+		return true;
+	}
+#endif
+	(void)name;
+	return false;
+}
