@@ -114,8 +114,7 @@ static void defaults_are_the_documented_ones(void **state)
 	assert_int_equal(config->io_timeout_ns, 30000000000);
 	assert_int_equal(config->agent_context_tokens, 32768);
 	assert_int_equal(config->long_reply_tokens, 1024);
-	assert_true(config->high_watermark == 0.95 && config->low_watermark == 0.85 &&
-		    config->consolidate_ratio == 1);
+	assert_true(config->high_watermark == 0.95 && config->low_watermark == 0.85 && config->consolidate_ratio == 1);
 	assert_int_equal(config->reclaim_order, FC_RECLAIM_LEAST_RECENTLY_USED);
 	assert_int_equal(config->memory_reclaim, FC_MEMORY_DROP);
 	assert_true(isinf(config->rate_per_s) && isinf(config->prefill_per_s));

@@ -8,7 +8,8 @@
 #define SECTOR_BYTES 512u
 #define STILL_ON_ITS_WAY UINT64_MAX
 
-/* io->medium_private: [0] the operation's number, [1] its fake_write, or for a sync the number of operations before it */
+/* io->medium_private: [0] the operation's number, [1] its fake_write, or for a sync the number of operations before it
+ */
 
 static struct fake_media *fake_of(struct fc_media *media)
 {

@@ -13,8 +13,8 @@
  *
  *     fail_at = k, fail_count = n    operations k .. k+n-1 end with FC_EIO (a read or write is then half done), or with
  *                                    fewer bytes than asked if is_short
- *     die_at = k                     from operation k on nothing reaches the medium and everything ends with FC_EIO: the
- *                                    moment that fake_media_crash() goes back to */
+ *     die_at = k                     from operation k on nothing reaches the medium and everything ends with FC_EIO:
+ * the moment that fake_media_crash() goes back to */
 #ifndef FC_TESTS_LIB_FAKE_MEDIA_H
 #define FC_TESTS_LIB_FAKE_MEDIA_H
 
@@ -46,9 +46,9 @@ struct fake_media {
 /* Zeros, `is_durable` or ending with the process. */
 struct fake_media *fake_media_new(uint64_t bytes, uint32_t align, bool is_durable);
 
-/* The medium as a new process finds it after a power failure now, or at the moment it died: each unsynced write is kept,
- * dropped or torn at 512 bytes, as the seed says. One that is not durable comes back as zeros. The old one is left as
- * it is, to be drained and closed. */
+/* The medium as a new process finds it after a power failure now, or at the moment it died: each unsynced write is
+ * kept, dropped or torn at 512 bytes, as the seed says. One that is not durable comes back as zeros. The old one is
+ * left as it is, to be drained and closed. */
 struct fake_media *fake_media_crash(const struct fake_media *old, uint64_t seed);
 
 /* The medium as the next process finds it after a clean stop, with another size if `bytes` is not 0. */
