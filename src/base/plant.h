@@ -34,7 +34,7 @@ enum fc_plant {
 	FC_PLANT_CHUNK_COUNT,      /* catalog/segment.c: one chunk too few is counted as free */
 	FC_PLANT_UNCHECKED_HEADER, /* format/arena.c: a header is believed without its checksum */
 	FC_PLANT_ANY_GEOMETRY,     /* catalog/recover.c: an arena of another geometry is opened */
-	FC_PLANT_SPARES_FIRST,     /* catalog/rebuild.c: spare copies are dropped before orphans are (was a real bug) */
+	FC_PLANT_NAME_ONCE,        /* catalog/rebuild.c: what an orphan had named is not named again (was a real bug) */
 	FC_PLANT_DURABLE_TWICE,    /* core/saves.c: a save is durable as soon as it is visible */
 	FC_PLANT_ENDLESS_WAIT,     /* core/core.c: an I/O that never returns keeps its request waiting */
 	FC_PLANT_WAKE_IN_PAST,     /* core/core.c: a load whose time is up wakes the core again and again (was one) */

@@ -128,11 +128,9 @@ static int name_whole(struct fc_catalog *catalog, struct fc_segment **sorted, ui
 			code = name_all(catalog, sorted, count, FC_SSD);
 		if (code != FC_OK)
 			return code;
-		if (fc_is_planted(FC_PLANT_SPARES_FIRST))
-			drop_unnamed(catalog);
 		orphan_count = drop_orphans(catalog);
 		catalog->dropped_segments += orphan_count;
-	} while (orphan_count > 0);
+	} while (orphan_count > 0 && !fc_is_planted(FC_PLANT_NAME_ONCE));
 	return FC_OK;
 }
 

@@ -1,6 +1,7 @@
 #include "sim/check.h"
 
 #include "format/arena.h"
+#include "format/checksum.h"
 
 #include <string.h>
 
@@ -22,7 +23,7 @@ static uint64_t sum_of_losses(struct fc_sim *sim)
 
 uint64_t fc_sim_losses(struct fc_sim *sim)
 {
-	return sim->losses + sum_of_losses(sim) + fc_sim_fired(sim);
+	return sim->losses + sim->withdrawals + sum_of_losses(sim) + fc_sim_fired(sim);
 }
 
 /* A segment that lacks memory for its names may go without a word, so lacking memory counts. */
@@ -228,7 +229,8 @@ static void check_fresh(struct fc_sim *sim, struct fc_sim_client *client)
 		fc_sim_broken(&sim->notes, "client %u: path %u is saved, but only %llu of its %llu blocks are there",
 			      client->number, node, (unsigned long long)fc_sim_matched(sim, node, 0),
 			      (unsigned long long)client->saved_blocks);
-	fc_sim_model_claim(&sim->model, node, is_stored(sim, node) ? losses : UINT64_MAX, false);
+	client->was_kept = is_stored(sim, node);
+	fc_sim_model_claim(&sim->model, node, client->was_kept ? losses : UINT64_MAX, false);
 }
 
 void fc_sim_check_after_step(struct fc_sim *sim)
@@ -315,6 +317,13 @@ void fc_sim_check_claims(struct fc_sim *sim, uint32_t compared_count)
 					"lost",
 					claim->node, (unsigned long long)depth_of(sim, claim->node),
 					(unsigned long long)fc_sim_matched(sim, claim->node, 0));
+			if (claim->is_durable && claim->durable_reclaims == fc_sim_reclaims(sim))
+				fc_sim_broken(
+					&sim->notes,
+					"path %u of %llu blocks was durable, and %llu are there after a write was "
+					"refused",
+					claim->node, (unsigned long long)depth_of(sim, claim->node),
+					(unsigned long long)fc_sim_matched(sim, claim->node, 0));
 			claim->losses = UINT64_MAX;
 			continue;
 		}
@@ -399,6 +408,26 @@ void fc_sim_promises_take(struct fc_sim *sim)
 	fc_sim_note(&sim->notes, "%llu paths of %llu must survive", sim->promised_count, model->claim_count, 0, 0);
 }
 
+/* A header that was damaged at rest, and is still what it was then, must not have been believed. */
+static void check_damaged_headers(struct fc_sim *sim, uint32_t node)
+{
+	struct fc_key keys[FC_SIM_PATH_BLOCKS_MAX];
+	struct fc_path path = {0};
+	if (sim->damaged_count == 0 || match(sim, node, 0, keys, &path) != FC_OK)
+		return;
+	for (uint32_t i = 0; i < path.placed_count; i++)
+		for (uint32_t j = 0; j < sim->damaged_count; j++) {
+			const struct fc_sim_damaged_header *damaged = &sim->damaged[j];
+			const struct fc_sim_medium *medium = sim->media[damaged->medium];
+			if (fc_gva_medium(path.placed[i].base) == damaged->medium &&
+			    fc_gva_offset(path.placed[i].base) == damaged->offset &&
+			    fc_checksum(medium->image + damaged->offset, damaged->bytes, 0) == damaged->digest)
+				fc_sim_broken(&sim->notes, "the damaged header at %llu was believed",
+					      (unsigned long long)damaged->offset);
+		}
+	fc_path_deinit(&path, &sim->memory.alloc);
+}
+
 /* What has survived the process is durable; what has not is no claim any more. */
 static void begin_anew(struct fc_sim *sim)
 {
@@ -425,7 +454,9 @@ void fc_sim_promises_check(struct fc_sim *sim, bool is_excused)
 				      (unsigned long long)fc_sim_matched(sim, sim->promised[i], 0));
 	for (uint32_t i = 0; i < sim->promised_count; i++)
 		compare_stored(sim, sim->promised[i]);
-	sim->promised_count = 0;
+	for (uint32_t i = 0; i < sim->model.claim_count; i++)
+		check_damaged_headers(sim, sim->model.claims[i].node);
+	sim->promised_count = sim->damaged_count = 0;
 	begin_anew(sim);
 }
 

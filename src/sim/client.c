@@ -352,6 +352,7 @@ static void on_saved(struct fc_sim *sim, struct fc_sim_client *client, const str
 	set_saved(sim, client, client->saved_blocks);
 	set_durable(sim, client, false);
 	client->is_fresh = client->saved_blocks > 0;
+	client->was_kept = false;
 	client->saved_reclaims = fc_sim_reclaims(sim);
 	sim->counts.blocks_saved += result->blocks_new;
 }
@@ -365,14 +366,15 @@ static void on_durable(struct fc_sim *sim, struct fc_sim_client *client, const s
 	fc_sim_note(&sim->notes, "  client %llu: durable, code %lld, outlives the process: %llu", client->number,
 		    (uint64_t)(int64_t)result->durable_code, result->is_durable, 0);
 	if (result->durable_code != FC_OK) {
-		sim->losses++;
+		sim->withdrawals++;
 		if (fc_sim_fired(sim) == 0)
 			fc_sim_broken(&sim->notes, "client %u: not durable (%s), and nothing failed", client->number,
 				      fc_code_text(result->durable_code));
 		return;
 	}
 	/* What was reclaimed before it was written may be there again by another's save. */
-	if (result->is_durable && result->blocks_new > 0 && client->saved_reclaims == fc_sim_reclaims(sim)) {
+	if (result->is_durable && result->blocks_new > 0 && client->was_kept &&
+	    client->saved_reclaims == fc_sim_reclaims(sim)) {
 		set_durable(sim, client, true);
 		fc_sim_model_mark_durable(
 			&sim->model,

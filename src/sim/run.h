@@ -34,6 +34,13 @@ struct fc_sim_settings {
 	uint64_t pace_ns; /* mean time between operations */
 };
 
+/* A segment's header with a bit that was flipped, as it then was. */
+struct fc_sim_damaged_header {
+	enum fc_medium medium;
+	uint64_t offset, bytes, digest;
+};
+#define FC_SIM_DAMAGED_MAX 16u
+
 enum fc_sim_session_kind { FC_SIM_AGENT, FC_SIM_CHAT, FC_SIM_PROMPTED, FC_SIM_TWIN, FC_SIM_KIND_COUNT };
 
 struct fc_sim_session {
@@ -80,6 +87,7 @@ struct fc_sim_client {
 	uint64_t shared_blocks;
 	uint64_t saved_reclaims; /* of the run when it was acknowledged */
 	uint32_t durable_from;   /* first depth that this save brought */
+	bool was_kept;           /* seen there after it was acknowledged: making room did not take it at once */
 	bool is_fresh;           /* acknowledged in this step: checked at its end */
 };
 
@@ -116,6 +124,7 @@ struct fc_sim {
 	bool is_healed;
 	/* what may excuse the store */
 	uint64_t losses;          /* sessions it said it lost, saves it could not make durable */
+	uint64_t withdrawals;     /* saves that could not be made durable */
 	uint64_t faults_fired;    /* beyond those of the media */
 	uint64_t payload_flips;   /* since the arenas were blank */
 	bool has_structure_flips; /* header, table, superblock: since the last open */
@@ -125,6 +134,8 @@ struct fc_sim {
 	uint64_t operation_losses;
 	uint32_t promised[FC_SIM_CLAIMS_MAX]; /* nodes that must survive the end of the process */
 	uint32_t promised_count;
+	struct fc_sim_damaged_header damaged[FC_SIM_DAMAGED_MAX]; /* since the last open */
+	uint32_t damaged_count;
 	struct fc_sim_counts counts;
 };
 

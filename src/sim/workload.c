@@ -9,6 +9,7 @@
 #include "sim/check.h"
 
 #include "format/arena.h"
+#include "format/checksum.h"
 
 #define ROOM_FOR_TURN 12u
 
@@ -142,6 +143,23 @@ static uint64_t table_offset(const struct fc_sim *sim, enum fc_medium medium, co
 	return FC_TABLE_OFFSET + chunk * FC_TABLE_ENTRY_BYTES;
 }
 
+/* Remembers how the header is now. One that is hit again may be whole again, and is forgotten. */
+static void note_damaged_header(struct fc_sim *sim, enum fc_medium medium, uint64_t offset, uint64_t bytes)
+{
+	for (uint32_t i = 0; i < sim->damaged_count; i++)
+		if (sim->damaged[i].medium == medium && sim->damaged[i].offset == offset) {
+			sim->damaged[i] = sim->damaged[--sim->damaged_count];
+			return;
+		}
+	if (sim->damaged_count < FC_SIM_DAMAGED_MAX)
+		sim->damaged[sim->damaged_count++] = (struct fc_sim_damaged_header){
+			.medium = medium,
+			.offset = offset,
+			.bytes = bytes,
+			.digest = fc_checksum(sim->media[medium]->image + offset, bytes, 0),
+		};
+}
+
 static void flip(struct fc_sim *sim, enum fc_sim_fault fault)
 {
 	struct fc_placed placed;
@@ -155,13 +173,15 @@ static void flip(struct fc_sim *sim, enum fc_sim_fault fault)
 	if (fault == FC_FAULT_FLIP_PAYLOAD)
 		offset = base + placed.header_bytes + fc_random_below(&sim->breakage, bytes - placed.header_bytes);
 	else if (fault == FC_FAULT_FLIP_HEADER)
-		offset = base + fc_random_below(&sim->breakage, placed.header_bytes);
+		offset = base + fc_random_below(&sim->breakage, fc_header_encoded_bytes(placed.shape));
 	else if (fault == FC_FAULT_FLIP_TABLE)
 		offset = table_offset(sim, medium, &placed) + fc_random_below(&sim->breakage, FC_TABLE_ENTRY_BYTES);
 	else
 		offset = fc_random_below(&sim->breakage, FC_TABLE_OFFSET);
 	fc_sim_note(&sim->notes, "bit flip, kind %llu, medium %llu, offset %llu", (uint64_t)fault, medium, offset, 0);
 	fc_sim_medium_flip(sim->media[medium], offset, (unsigned)fc_random_below(&sim->breakage, 8));
+	if (fault == FC_FAULT_FLIP_HEADER)
+		note_damaged_header(sim, medium, base, fc_header_encoded_bytes(placed.shape));
 	sim->faults_fired++;
 	sim->payload_flips += fault == FC_FAULT_FLIP_PAYLOAD;
 	sim->has_structure_flips |= fault != FC_FAULT_FLIP_PAYLOAD;
