@@ -358,6 +358,16 @@ static bool is_wholly_durable(const struct fc_sim *sim, uint32_t node)
 	return true;
 }
 
+/* Since the last reclaim or cut, that is. */
+static bool is_durable_since(struct fc_sim *sim, uint32_t node)
+{
+	uint64_t reclaims = fc_sim_reclaims(sim);
+	for (uint32_t at = node; at != FC_SIM_ROOT; at = sim->model.nodes[at].parent)
+		if (sim->model.nodes[at].durable_reclaims != reclaims)
+			return false;
+	return true;
+}
+
 /* A reclaim may have taken the durable copy of blocks that another session keeps in memory; as long as nothing was
  * lost, or all of it lies where it outlives the process, it has to be there afterwards. */
 static bool must_survive(struct fc_sim *sim, const struct fc_sim_claim *claim)
@@ -367,7 +377,7 @@ static bool must_survive(struct fc_sim *sim, const struct fc_sim_claim *claim)
 	bool is_volatile = false;
 	if (!claim->is_durable || !is_wholly_durable(sim, claim->node) || !is_stored(sim, claim->node))
 		return false;
-	if (claim->durable_reclaims == fc_sim_reclaims(sim))
+	if (claim->durable_reclaims == fc_sim_reclaims(sim) && is_durable_since(sim, claim->node))
 		return true;
 	if (match(sim, claim->node, 0, keys, &path) != FC_OK)
 		fc_sim_broken(&sim->notes, "a match fails");
@@ -428,6 +438,12 @@ static void check_damaged_headers(struct fc_sim *sim, uint32_t node)
 	fc_path_deinit(&path, &sim->memory.alloc);
 }
 
+static void set_node_durable(struct fc_sim_node *node, uint64_t reclaims)
+{
+	node->is_durable = true;
+	node->durable_reclaims = reclaims;
+}
+
 /* What has survived the process is durable; what has not is no claim any more. */
 static void begin_anew(struct fc_sim *sim)
 {
@@ -441,7 +457,7 @@ static void begin_anew(struct fc_sim *sim)
 		claim->losses = claim->is_durable ? losses : UINT64_MAX;
 		claim->durable_reclaims = fc_sim_reclaims(sim);
 		for (uint32_t at = claim->node; at != FC_SIM_ROOT && claim->is_durable; at = model->nodes[at].parent)
-			model->nodes[at].is_durable = true;
+			set_node_durable(&model->nodes[at], fc_sim_reclaims(sim));
 	}
 }
 

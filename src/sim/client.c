@@ -323,8 +323,12 @@ static void set_saved(struct fc_sim *sim, const struct fc_sim_client *client, ui
 
 static void set_durable(struct fc_sim *sim, const struct fc_sim_client *client, bool is_durable)
 {
-	for (uint32_t depth = client->durable_from; depth <= client->saved_blocks; depth++)
-		node_at(sim, client->reply_tip, depth)->is_durable = is_durable;
+	uint64_t reclaims = fc_sim_reclaims(sim);
+	for (uint32_t depth = client->durable_from; depth <= client->saved_blocks; depth++) {
+		struct fc_sim_node *node = node_at(sim, client->reply_tip, depth);
+		node->is_durable = is_durable;
+		node->durable_reclaims = reclaims;
+	}
 }
 
 static void on_saved(struct fc_sim *sim, struct fc_sim_client *client, const struct fc_core_save *save)

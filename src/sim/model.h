@@ -17,10 +17,11 @@
 struct fc_sim_node {
 	struct fc_key key;
 	uint32_t parent;
-	uint32_t depth;      /* blocks of the path that ends here */
-	uint32_t open_saves; /* under way, or interrupted by a crash: may be there */
-	bool is_saved;       /* acknowledged once */
-	bool is_durable;     /* must survive the process */
+	uint32_t depth;            /* blocks of the path that ends here */
+	uint32_t open_saves;       /* under way, or interrupted by a crash: may be there */
+	bool is_saved;             /* acknowledged once */
+	bool is_durable;           /* must survive the process */
+	uint64_t durable_reclaims; /* of the run when it became so */
 };
 
 struct fc_sim_claim {
