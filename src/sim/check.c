@@ -137,7 +137,7 @@ static bool on_session(void *context, const struct fc_session_info *info)
 		if (info->leases > 0)
 			fc_sim_broken(&sim->notes, "session %llx was reclaimed while it was read",
 				      (unsigned long long)info->id.high);
-		if (info->segments > 0 && is_alone)
+		if (info->segments > 0 && is_alone && sim->settings.prompt_count == 0)
 			fc_sim_broken(&sim->notes, "session %llx was reclaimed, and %llu segments of it are left",
 				      (unsigned long long)info->id.high, (unsigned long long)info->segments);
 	}
@@ -153,7 +153,8 @@ static bool is_being_saved(const struct fc_sim *sim)
 }
 
 /* Reclaim takes whole sessions, and none that is read. Damage takes parts, and a turn may come back at once; where
- * sessions stand on each other in a circle, one goes whole and the others lose what stood on it. */
+ * sessions stand on each other in a circle, one goes whole and the others lose what stood on it; if that one is a
+ * prompt's, nobody hears of it. */
 static void check_lost(struct fc_sim *sim)
 {
 	if (sim->lost_count > 0 && fc_sim_fired(sim) == 0 && !is_being_saved(sim))

@@ -100,6 +100,6 @@ void fc_sim_settings_choose(struct fc_sim_settings *settings, struct fc_random *
 	choose_streams(settings, random);
 	settings->client_count = (uint32_t)fc_random_between(random, 2, FC_SIM_CLIENTS_MAX);
 	settings->session_count = (uint32_t)fc_random_between(random, 2, FC_SIM_SESSIONS_MAX);
-	settings->prompt_count = (uint32_t)fc_random_between(random, 1, FC_SIM_PROMPTS_MAX);
+	settings->prompt_count = (uint32_t)fc_random_below(random, FC_SIM_PROMPTS_MAX + 1);
 	settings->pace_ns = fc_random_between(random, 20000, 4000000);
 }

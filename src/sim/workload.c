@@ -38,7 +38,8 @@ static void begin_session(struct fc_sim *sim, struct fc_sim_session *session)
 		.turn_max = fc_random_between(random, 2, 8),
 	};
 	const struct fc_sim_session *other = &sim->sessions[fc_random_below(random, sim->settings.session_count)];
-	uint32_t prompt = sim->prompts[fc_random_below(random, sim->settings.prompt_count)];
+	bool has_prompt = sim->settings.prompt_count > 0;
+	uint32_t prompt = has_prompt ? sim->prompts[fc_random_below(random, sim->settings.prompt_count)] : FC_SIM_ROOT;
 	if (fc_random_below(random, 4) == 0)
 		session->id = (struct fc_session_id){0, 0};
 	if (session->kind == FC_SIM_AGENT)
