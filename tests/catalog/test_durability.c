@@ -289,6 +289,31 @@ static void a_refused_turn_gives_back_what_it_absorbed(void **state)
 	world_deinit(&world);
 }
 
+/* The damaged blocks are written again, the medium refuses, and what had them first has them still, but damaged. */
+static void damage_does_not_come_back_when_its_cure_is_refused(void **state)
+{
+	(void)state;
+	struct fc_path path = {0};
+	struct put put;
+	open_plain(0);
+	assert_int_equal(save(&world, 1, 0, keys, 8), 0);
+	assert_int_equal(fc_catalog_match(world.catalog, keys, 8, 0, true, &path), 0);
+	fc_catalog_cut(world.catalog, path.placed[0].segment, 5);
+	fc_catalog_release(world.catalog, &path);
+	fc_path_deinit(&path, &world.alloc);
+	start(&put, 1, 8);
+	assert_int_equal(put_commit(&put), 0);
+	assert_string_equal(picture(&world, keys, 16), "5 3");
+	world.media[FC_SSD]->fail_at = world.media[FC_SSD]->op_count + 1;
+	world.media[FC_SSD]->fail_count = 1;
+	world_drain(&world);
+	world_check(&world);
+	assert_int_equal(put.durable_code, FC_EIO);
+	assert_string_equal(picture(&world, keys, 16), "5");
+	put_deinit(&put);
+	world_deinit(&world);
+}
+
 /* Freed while its commit was under way: it never gets to the medium. */
 static void what_is_evicted_before_it_is_durable_does_not_come_back(void **state)
 {
@@ -414,6 +439,7 @@ int main(void)
 		cmocka_unit_test(it_counts_after_data_and_header_are_synced),
 		cmocka_unit_test(turns_that_come_together_share_two_syncs),
 		cmocka_unit_test(a_refused_turn_gives_back_what_it_absorbed),
+		cmocka_unit_test(damage_does_not_come_back_when_its_cure_is_refused),
 		cmocka_unit_test(what_is_evicted_before_it_is_durable_does_not_come_back),
 		cmocka_unit_test(what_is_absorbed_before_it_is_durable_keeps_its_session),
 		cmocka_unit_test(no_number_is_given_twice),

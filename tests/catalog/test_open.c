@@ -268,7 +268,7 @@ static void a_power_failure_while_formatting_is_repaired_by_the_next_open(void *
 	bool has_died = true;
 	for (uint64_t die_at = 1; has_died; die_at++)
 		for (uint64_t seed = 0; seed < 8; seed++) {
-			make_world(geometry_plain(1), 0, 8);
+			make_world(geometry_hybrid(1), 0, 8); /* its superblock has many sectors that are not zeros */
 			world.media[FC_SSD]->die_at = die_at;
 			int code = world_open(&world);
 			has_died = world.media[FC_SSD]->is_dead;
@@ -394,6 +394,8 @@ static void of_two_that_claim_a_chunk_the_younger_has_it(void **state)
 	assert_int_equal(save(&world, 3, 0, keys[3], 12), 0); /* over both places */
 	assert_int_equal(world_stats(&world).media[FC_SSD].segments, 1);
 	assert_int_equal(world_chunks_used(&world, FC_SSD), 21);
+	for (uint64_t i = 4; i < 6; i++)
+		assert_int_equal(save(&world, i, 0, keys[i], 1), 0);
 	world_close(&world);
 	memcpy(entry_place, entry, sizeof(entry));
 	memcpy(segment_at(chunk), header, sizeof(header));

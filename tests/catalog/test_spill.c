@@ -160,6 +160,23 @@ static void a_copy_names_only_what_is_still_named(void **state)
 	world_deinit(&world);
 }
 
+/* The session has gone on meanwhile, and absorbed what is being copied. */
+static void a_copy_takes_nothing_from_what_is_newer(void **state)
+{
+	(void)state;
+	struct spill spill;
+	open_world_with_a_left_over();
+	begin(&spill);
+	assert_int_equal(save(&world, 1, 4, keys, 13), 0);
+	assert_string_equal(picture(&world, keys, 16), "4 9");
+	uint64_t chunks = world_chunks_used(&world, FC_SSD);
+	assert_int_equal(finish(&spill), FC_ENOENT);
+	assert_string_equal(picture(&world, keys, 16), "4 9");
+	assert_int_equal(stored(&world, keys, 16), 13);
+	assert_int_equal(world_chunks_used(&world, FC_SSD), chunks - 1);
+	world_deinit(&world);
+}
+
 static void without_room_on_ssd_the_session_is_dropped(void **state)
 {
 	(void)state;
@@ -206,6 +223,7 @@ int main(void)
 		cmocka_unit_test(a_copy_that_ssd_refuses_leaves_memory_as_it_was),
 		cmocka_unit_test(given_up_it_can_begin_again),
 		cmocka_unit_test(a_copy_names_only_what_is_still_named),
+		cmocka_unit_test(a_copy_takes_nothing_from_what_is_newer),
 		cmocka_unit_test(without_room_on_ssd_the_session_is_dropped),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
