@@ -56,8 +56,7 @@ static bool is_named_durably(struct fc_catalog *catalog, struct fc_key entry_key
 	       catalog->arenas[catalog->segments[location.segment]->medium].is_durable;
 }
 
-/* As long as some block of it would be gone after a restart without it. */
-static bool is_needed_as_backup(struct fc_catalog *catalog, const struct fc_segment *segment)
+bool fc_publish_is_needed_as_backup(struct fc_catalog *catalog, const struct fc_segment *segment)
 {
 	if (!catalog->arenas[segment->medium].is_durable)
 		return false;
@@ -71,7 +70,7 @@ static void replace_segment(struct fc_catalog *catalog, struct fc_segment *old, 
 {
 	/* Not only the one that took its last name counts: others may have taken some before, to where they do not
 	 * last. */
-	if (is_needed_as_backup(catalog, old) && !fc_is_planted(FC_PLANT_NO_BACKUP)) {
+	if (fc_publish_is_needed_as_backup(catalog, old) && !fc_is_planted(FC_PLANT_NO_BACKUP)) {
 		old->is_backup = true;
 		return;
 	}
@@ -113,7 +112,7 @@ static void drop_needless_backups(struct fc_catalog *catalog, struct fc_session 
 	fc_list_for_each_safe(link, &session->segments)
 	{
 		struct fc_segment *segment = fc_container_of(link, struct fc_segment, session_link);
-		if (segment->is_backup && segment != replacement && !is_needed_as_backup(catalog, segment))
+		if (segment->is_backup && segment != replacement && !fc_publish_is_needed_as_backup(catalog, segment))
 			replace_segment(catalog, segment, replacement);
 	}
 }
@@ -244,7 +243,7 @@ static void publish(struct fc_catalog *catalog, struct fc_segment *segment, stru
 	if (segment->named_count > 0)
 		return;
 	/* Others have stored every block of it meanwhile: a spare that nobody names. */
-	segment->is_backup = is_needed_as_backup(catalog, segment);
+	segment->is_backup = fc_publish_is_needed_as_backup(catalog, segment);
 	if (!segment->is_backup)
 		fc_segment_retire(catalog, segment);
 }

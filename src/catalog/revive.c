@@ -43,13 +43,19 @@ static bool revive(struct fc_catalog *catalog, struct fc_segment *segment, struc
 	}
 	fc_list_remove(&segment->pin_link);
 	segment->state = segment->was_durable ? FC_SEGMENT_DURABLE : FC_SEGMENT_VISIBLE;
-	segment->is_backup = false;
 	fc_segment_adopt(catalog, segment, session);
 	for (uint64_t entry = 0; entry < segment->shape.entry_count && code == FC_OK; entry++)
 		code = fc_segment_name(catalog, segment, entry, false);
+	segment->is_backup = segment->named_count == 0;
 	if (code != FC_OK)
 		fc_segment_retire(catalog, segment);
 	return true;
+}
+
+/* What others name already is worth keeping where their copy does not outlive the process. */
+static bool is_worth_reviving(struct fc_catalog *catalog, const struct fc_segment *segment)
+{
+	return fc_segment_has_unnamed(catalog, segment) || fc_publish_is_needed_as_backup(catalog, segment);
 }
 
 void fc_revive_replaced(struct fc_catalog *catalog, struct fc_session *lost)
@@ -61,7 +67,7 @@ void fc_revive_replaced(struct fc_catalog *catalog, struct fc_session *lost)
 			struct fc_segment *segment = catalog->segments[number];
 			if (segment == NULL || segment->state != FC_SEGMENT_RETIRED ||
 			    !fc_link_is_linked(&segment->pin_link) || !is_whole_on_medium(catalog, segment) ||
-			    !is_parent_named(catalog, segment) || !fc_segment_has_unnamed(catalog, segment))
+			    !is_parent_named(catalog, segment) || !is_worth_reviving(catalog, segment))
 				continue;
 			any |= revive(catalog, segment, lost);
 		}

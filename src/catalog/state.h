@@ -204,6 +204,8 @@ FC_MUST_USE int fc_segment_take_room(struct fc_catalog *catalog, struct fc_segme
 void fc_reservation_undo(struct fc_catalog *catalog, struct fc_reservation *reservation);
 /* publish.c: the segment's session holds those who keep the name of blocks that the segment has too */
 FC_MUST_USE int fc_publish_depend_on_keepers(struct fc_catalog *catalog, struct fc_segment *segment);
+/* Some block of it would be gone after a restart without it. */
+bool fc_publish_is_needed_as_backup(struct fc_catalog *catalog, const struct fc_segment *segment);
 
 /* placement.c: the rule of design FC-GVA, from the signals alone */
 enum fc_medium fc_placement_choose(const struct fc_catalog_opts *opts, uint64_t turn, uint64_t context_tokens,
