@@ -290,12 +290,11 @@ static void a_refused_turn_gives_back_what_it_absorbed(void **state)
 }
 
 /* The damaged blocks are written again, the medium refuses, and what had them first has them still, but damaged. */
-static void damage_does_not_come_back_when_its_cure_is_refused(void **state)
+static void damage_whose_cure_is_refused(double ratio)
 {
-	(void)state;
 	struct fc_path path = {0};
 	struct put put;
-	open_plain(0);
+	open_plain(ratio);
 	assert_int_equal(save(&world, 1, 0, keys, 8), 0);
 	assert_int_equal(fc_catalog_match(world.catalog, keys, 8, 0, true, &path), 0);
 	fc_catalog_cut(world.catalog, path.placed[0].segment, 5);
@@ -303,7 +302,7 @@ static void damage_does_not_come_back_when_its_cure_is_refused(void **state)
 	fc_path_deinit(&path, &world.alloc);
 	start(&put, 1, 8);
 	assert_int_equal(put_commit(&put), 0);
-	assert_string_equal(picture(&world, keys, 16), "5 3");
+	assert_string_equal(picture(&world, keys, 16), ratio == 0 ? "5 3" : "8");
 	world.media[FC_SSD]->fail_at = world.media[FC_SSD]->op_count + 1;
 	world.media[FC_SSD]->fail_count = 1;
 	world_drain(&world);
@@ -312,6 +311,13 @@ static void damage_does_not_come_back_when_its_cure_is_refused(void **state)
 	assert_string_equal(picture(&world, keys, 16), "5");
 	put_deinit(&put);
 	world_deinit(&world);
+}
+
+static void damage_does_not_come_back_when_its_cure_is_refused(void **state)
+{
+	(void)state;
+	damage_whose_cure_is_refused(0);
+	damage_whose_cure_is_refused(10); /* the cure takes all of the segment along, and gives it back */
 }
 
 /* Freed while its commit was under way: it never gets to the medium. */
