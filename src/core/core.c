@@ -212,6 +212,14 @@ void fc_core_free_all(struct fc_core *core)
 
 /* ---- step ---- */
 
+static bool is_copying(const struct fc_stream *stream)
+{
+	for (unsigned i = 0; i < FC_STREAM_SLOTS; i++)
+		if (stream->slots[i].state == FC_SLOT_COPYING)
+			return true;
+	return false;
+}
+
 static void check_progress(struct fc_core *core, uint64_t now_ns)
 {
 	for (uint32_t i = 0; i < core->worker_count; i++) {
@@ -226,6 +234,12 @@ static void check_progress(struct fc_core *core, uint64_t now_ns)
 		if (worker->is_stuck || fc_is_planted(FC_PLANT_ENDLESS_WAIT) ||
 		    now_ns - worker->progress_ns < core->opts.io_timeout_ns)
 			continue;
+		if (is_copying(&worker->stream)) {
+			/* The engine's slots must not be written to after their request has ended. Copies end by
+			 * themselves; what does not is looked at again. */
+			worker->progress_ns = now_ns;
+			continue;
+		}
 		worker->is_stuck = true;
 		if (worker->load != NULL)
 			fc_core_load_is_stuck(core, worker);
