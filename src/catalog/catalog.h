@@ -102,9 +102,11 @@ struct fc_path {
 	uint64_t stored_blocks; /* leading blocks stored in every FC_RULE_ALL group */
 	uint64_t bytes[FC_MEDIUM_COUNT];
 	struct fc_placed *placed;
-	uint32_t placed_count, placed_room;
+	uint64_t placed_room;
+	uint32_t placed_count;
 	struct fc_span *spans;
-	uint32_t span_count, span_room;
+	uint64_t span_room;
+	uint32_t span_count;
 	bool is_leased;
 };
 
@@ -146,7 +148,7 @@ struct fc_grant {
 
 struct fc_reservation {
 	struct fc_grant *grants; /* grows as needed, reused, freed by fc_reservation_deinit() */
-	uint32_t grant_room;
+	uint64_t grant_room;
 	uint32_t grant_count;   /* 0: everything is stored already */
 	struct fc_path sources; /* the stored part of the path; spans in memory may serve as source */
 	struct fc_session_id session;

@@ -125,17 +125,6 @@ void fc_path_deinit(struct fc_path *path, const struct fc_alloc *alloc)
 	*path = (struct fc_path){0};
 }
 
-static int grow_array(const struct fc_alloc *alloc, void **array, uint32_t *room, size_t item_bytes)
-{
-	uint32_t wanted = *room == 0 ? 16 : *room * 2;
-	void *larger = fc_alloc_grow(alloc, *array, *room * item_bytes, wanted * item_bytes);
-	if (larger == NULL)
-		return FC_ENOMEM;
-	*array = larger;
-	*room = wanted;
-	return FC_OK;
-}
-
 static int placed_index(struct fc_catalog *catalog, struct fc_path *path, struct fc_segment *segment, uint32_t *index)
 {
 	/* Nearly always the one that was added last; a path has few segments. */
@@ -145,9 +134,10 @@ static int placed_index(struct fc_catalog *catalog, struct fc_path *path, struct
 			return FC_OK;
 		}
 	}
-	if (path->placed_count == path->placed_room &&
-	    grow_array(catalog->alloc, (void **)&path->placed, &path->placed_room, sizeof(*path->placed)) != FC_OK)
-		return FC_ENOMEM;
+	int code = fc_alloc_reserve(catalog->alloc, (void **)&path->placed, &path->placed_room,
+				    path->placed_count + 1ull, sizeof(*path->placed));
+	if (code != FC_OK)
+		return code;
 	*index = path->placed_count;
 	path->placed[path->placed_count++] = fc_segment_placed(catalog, segment);
 	return FC_OK;
@@ -169,11 +159,12 @@ static int add_block(struct fc_catalog *catalog, struct fc_path *path, uint32_t 
 			return FC_OK;
 		}
 	}
-	if (path->span_count == path->span_room &&
-	    grow_array(catalog->alloc, (void **)&path->spans, &path->span_room, sizeof(*path->spans)) != FC_OK)
-		return FC_ENOMEM;
+	int code = fc_alloc_reserve(catalog->alloc, (void **)&path->spans, &path->span_room, path->span_count + 1ull,
+				    sizeof(*path->spans));
+	if (code != FC_OK)
+		return code;
 	struct fc_span span = {.group = group, .block_first = block, .count = 1, .entry_first = location.entry};
-	int code = placed_index(catalog, path, segment, &span.placed);
+	code = placed_index(catalog, path, segment, &span.placed);
 	if (code == FC_OK)
 		path->spans[path->span_count++] = span;
 	return code;

@@ -235,15 +235,10 @@ static uint64_t piece_pages(const struct fc_open_job *job, uint64_t page_end)
 
 static int add_candidate(struct fc_open_job *job, uint64_t chunk, struct fc_table_entry entry)
 {
-	if (job->candidate_count == job->candidate_room) {
-		uint64_t room = job->candidate_room == 0 ? 1024 : job->candidate_room * 2;
-		struct candidate *larger = fc_alloc_grow(job->catalog->alloc, job->candidates,
-							 job->candidate_room * sizeof(*larger), room * sizeof(*larger));
-		if (larger == NULL)
-			return fail(job, FC_ENOMEM, "list of segments");
-		job->candidates = larger;
-		job->candidate_room = room;
-	}
+	int code = fc_alloc_reserve(job->catalog->alloc, (void **)&job->candidates, &job->candidate_room,
+				    job->candidate_count + 1, sizeof(*job->candidates));
+	if (code != FC_OK)
+		return fail(job, code, "list of segments");
 	job->candidates[job->candidate_count++] = (struct candidate){.chunk = chunk, .entry = entry};
 	return FC_OK;
 }

@@ -279,16 +279,10 @@ int fc_segment_take_room(struct fc_catalog *catalog, struct fc_segment *segment,
 
 int fc_reservation_add(struct fc_catalog *catalog, struct fc_reservation *reservation, struct fc_segment *segment)
 {
-	if (reservation->grant_count == reservation->grant_room) {
-		uint32_t room = reservation->grant_room == 0 ? 4 : reservation->grant_room * 2;
-		struct fc_grant *grants =
-			fc_alloc_grow(catalog->alloc, reservation->grants, reservation->grant_room * sizeof(*grants),
-				      room * sizeof(*grants));
-		if (grants == NULL)
-			return FC_ENOMEM;
-		reservation->grants = grants;
-		reservation->grant_room = room;
-	}
+	int code = fc_alloc_reserve(catalog->alloc, (void **)&reservation->grants, &reservation->grant_room,
+				    reservation->grant_count + 1ull, sizeof(*reservation->grants));
+	if (code != FC_OK)
+		return code;
 	reservation->grants[reservation->grant_count++].placed = fc_segment_placed(catalog, segment);
 	segment->session->reserved_count++;
 	return FC_OK;

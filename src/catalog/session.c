@@ -6,7 +6,6 @@
 #include "catalog/state.h"
 
 #define BUCKETS_FIRST 256u
-#define DEPS_FIRST 4u
 
 static uint64_t bucket_of(const struct fc_catalog *catalog, struct fc_session_id id)
 {
@@ -79,7 +78,8 @@ static void forget_deps(struct fc_catalog *catalog, struct fc_session *session)
 		session->deps[i]->dependent_count--;
 	fc_alloc_free(catalog->alloc, session->deps, session->dep_room * sizeof(*session->deps));
 	session->deps = NULL;
-	session->dep_count = session->dep_room = 0;
+	session->dep_count = 0;
+	session->dep_room = 0;
 }
 
 /* Nobody may point at a session that is deleted: those that stood on it lose the edge. They keep no segment behind it.
@@ -140,15 +140,10 @@ int fc_session_depend(struct fc_catalog *catalog, struct fc_session *session, st
 	for (uint32_t i = 0; i < session->dep_count; i++)
 		if (session->deps[i] == on)
 			return FC_OK;
-	if (session->dep_count == session->dep_room) {
-		uint32_t room = session->dep_room == 0 ? DEPS_FIRST : session->dep_room * 2;
-		struct fc_session **deps = fc_alloc_grow(catalog->alloc, session->deps,
-							 session->dep_room * sizeof(*deps), room * sizeof(*deps));
-		if (deps == NULL)
-			return FC_ENOMEM;
-		session->deps = deps;
-		session->dep_room = room;
-	}
+	int code = fc_alloc_reserve(catalog->alloc, (void **)&session->deps, &session->dep_room,
+				    session->dep_count + 1ull, sizeof(*session->deps));
+	if (code != FC_OK)
+		return code;
 	session->deps[session->dep_count++] = on;
 	on->dependent_count++;
 	return FC_OK;

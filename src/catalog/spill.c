@@ -64,12 +64,10 @@ static int reserve_copy(struct fc_catalog *catalog, const struct fc_segment *ori
 static int lease_one(struct fc_catalog *catalog, struct fc_segment *segment, struct fc_path *path)
 {
 	fc_path_reset(path);
-	if (path->placed_room == 0) {
-		path->placed = fc_alloc_zeroed(catalog->alloc, sizeof(*path->placed));
-		if (path->placed == NULL)
-			return FC_ENOMEM;
-		path->placed_room = 1;
-	}
+	int code =
+		fc_alloc_reserve(catalog->alloc, (void **)&path->placed, &path->placed_room, 1, sizeof(*path->placed));
+	if (code != FC_OK)
+		return code;
 	path->placed[0] = fc_segment_placed(catalog, segment);
 	path->placed_count = 1;
 	path->is_leased = true;

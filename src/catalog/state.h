@@ -59,7 +59,8 @@ struct fc_session {
 	uint64_t lease_count;
 	uint64_t load_count;
 	struct fc_session **deps; /* sessions that this one stands on */
-	uint32_t dep_count, dep_room;
+	uint32_t dep_count;
+	uint64_t dep_room;
 	uint32_t dependent_count;
 	bool wants_spill;
 	uint32_t spill_failures; /* since it last wanted to */

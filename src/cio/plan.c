@@ -5,19 +5,6 @@
 #include "catalog/index.h"
 #include "format/checksum.h"
 
-static int grow(const struct fc_alloc *alloc, void **array, uint64_t *room, uint64_t wanted, size_t item_bytes)
-{
-	if (wanted <= *room)
-		return FC_OK;
-	uint64_t larger_room = fc_max_u64(wanted, fc_max_u64(*room * 2, 64));
-	void *larger = fc_alloc_grow(alloc, *array, *room * item_bytes, larger_room * item_bytes);
-	if (larger == NULL)
-		return FC_ENOMEM;
-	*array = larger;
-	*room = larger_room;
-	return FC_OK;
-}
-
 void fc_part_deinit(struct fc_part *part, const struct fc_alloc *alloc)
 {
 	fc_alloc_free(alloc, part->runs, part->run_room * sizeof(*part->runs));
@@ -30,10 +17,12 @@ static int reserve_copies(struct fc_part *part, const struct fc_alloc *alloc, ui
 {
 	uint64_t copy_room = part->copy_room;
 	uint64_t origin_room = part->copy_room;
-	int code = grow(alloc, (void **)&part->copies, &copy_room, part->copy_count + more, sizeof(*part->copies));
+	int code = fc_alloc_reserve(alloc, (void **)&part->copies, &copy_room, part->copy_count + more,
+				    sizeof(*part->copies));
 	if (code != FC_OK)
 		return code;
-	code = grow(alloc, (void **)&part->origins, &origin_room, part->copy_count + more, sizeof(*part->origins));
+	code = fc_alloc_reserve(alloc, (void **)&part->origins, &origin_room, part->copy_count + more,
+				sizeof(*part->origins));
 	if (code != FC_OK) {
 		/* Both arrays have one room: keep the smaller truth. */
 		fc_alloc_free(alloc, part->copies, copy_room * sizeof(*part->copies));
@@ -120,11 +109,10 @@ static void cut_to_fit(struct piece *piece, uint64_t free_bytes, uint64_t slot_b
 static int add_interval(struct fc_part *part, const struct fc_alloc *alloc, uint64_t offset, uint64_t bytes,
 			uint32_t align)
 {
-	uint64_t room = part->run_room;
-	int code = grow(alloc, (void **)&part->runs, &room, part->run_count + 1ull, sizeof(*part->runs));
+	int code = fc_alloc_reserve(alloc, (void **)&part->runs, &part->run_room, part->run_count + 1ull,
+				    sizeof(*part->runs));
 	if (code != FC_OK)
 		return code;
-	part->run_room = (uint32_t)room;
 	struct fc_run run = {.offset = fc_align_down(offset, align)};
 	run.bytes = fc_align_up(offset + bytes, align) - run.offset;
 	/* Spans come nearly sorted: the newest finds its place from the end. */
@@ -265,11 +253,10 @@ int fc_plan_start(struct fc_plan *plan, const struct fc_alloc *alloc, const stru
 	int code = check_slots(opts, error);
 	if (code != FC_OK)
 		return code;
-	uint64_t room = plan->area_room;
-	code = grow(alloc, (void **)&plan->areas, &room, opts->path->placed_count, sizeof(*plan->areas));
+	code = fc_alloc_reserve(alloc, (void **)&plan->areas, &plan->area_room, opts->path->placed_count,
+				sizeof(*plan->areas));
 	if (code != FC_OK)
 		return fc_error_set(error, code, "load: %s", fc_code_text(code));
-	plan->area_room = (uint32_t)room;
 	for (uint32_t i = 0; i < opts->path->placed_count; i++)
 		fc_layer_first(opts->geometry, opts->path->placed[i].shape, opts->path->placed[i].header_bytes,
 			       &plan->areas[i]);

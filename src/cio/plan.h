@@ -61,7 +61,8 @@ struct fc_part {
 	uint32_t layer;
 	bool is_last_of_layer;
 	struct fc_run *runs;
-	uint32_t run_count, run_room;
+	uint32_t run_count;
+	uint64_t run_room;
 	struct fc_copy *copies; /* `flat` of slices from SSD is an offset in the slot until fc_part_bind() */
 	struct fc_origin *origins;
 	uint64_t copy_count, copy_room;
@@ -81,7 +82,7 @@ struct fc_plan {
 	struct fc_plan_opts opts;
 	const struct fc_alloc *alloc;
 	struct fc_layer_area *areas; /* per placed segment, at the current layer */
-	uint32_t area_room;
+	uint64_t area_room;
 	uint32_t layer;
 	struct fc_plan_cursor cursor;
 };

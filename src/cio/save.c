@@ -328,20 +328,6 @@ static void on_copied(struct fc_slot *slot)
 
 /* ---- filling ---- */
 
-static int reserve_copies(struct fc_slot *slot, uint64_t count)
-{
-	const struct fc_alloc *alloc = slot->stream->opts.alloc;
-	if (count <= slot->copy_room)
-		return FC_OK;
-	fc_alloc_free(alloc, slot->copies, slot->copy_room * sizeof(*slot->copies));
-	slot->copy_room = 0;
-	slot->copies = fc_alloc_zeroed(alloc, count * sizeof(*slot->copies));
-	if (slot->copies == NULL)
-		return FC_ENOMEM;
-	slot->copy_room = count;
-	return FC_OK;
-}
-
 /* What an area takes, its pad included. */
 static uint64_t area_end(const struct fc_save_job *job, const struct fc_layer_area *area)
 {
@@ -410,7 +396,8 @@ static int fill_slot(struct fc_save_job *job, struct fc_slot *slot)
 	slot->is_segment_begin = job->area.offset == placed->header_bytes;
 	slot->save_begin = fc_gva_offset(placed->base) + job->area.offset;
 	uint32_t area_count = choose_areas(job, slot, &slice_count);
-	int code = reserve_copies(slot, slice_count);
+	int code = fc_alloc_reserve(slot->stream->opts.alloc, (void **)&slot->copies, &slot->copy_room, slice_count,
+				    sizeof(*slot->copies));
 	if (code == FC_OK)
 		code = gather_areas(&filling, area_count);
 	if (code != FC_OK)

@@ -77,26 +77,13 @@ static uint64_t command_bytes(uint64_t transfer_bytes, uint64_t offset, uint64_t
 	return transfer_bytes >= 2 * DEVICE_BLOCK_BYTES ? end - offset : transfer_bytes;
 }
 
-static int reserve_ios(struct fc_slot *slot, uint64_t count)
-{
-	if (count <= slot->io_room)
-		return FC_OK;
-	uint64_t room = fc_max_u64(count, slot->io_room * 2);
-	struct fc_slot_io *ios =
-		fc_alloc_grow(slot->stream->opts.alloc, slot->ios, slot->io_room * sizeof(*ios), room * sizeof(*ios));
-	if (ios == NULL)
-		return FC_ENOMEM;
-	slot->ios = ios;
-	slot->io_room = room;
-	return FC_OK;
-}
-
 int fc_slot_add_io(struct fc_slot *slot, enum fc_io_op op, uint64_t offset, uint64_t bytes, uint8_t *buffer,
 		   uint32_t run)
 {
 	uint64_t transfer_bytes = slot->stream->opts.transfer_bytes;
 	for (uint64_t done = 0, part; done < bytes; done += part) {
-		int code = reserve_ios(slot, slot->io_count + 1);
+		int code = fc_alloc_reserve(slot->stream->opts.alloc, (void **)&slot->ios, &slot->io_room,
+					    slot->io_count + 1, sizeof(*slot->ios));
 		if (code != FC_OK)
 			return code;
 		part = command_bytes(transfer_bytes, offset + done, bytes - done);

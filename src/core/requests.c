@@ -3,28 +3,10 @@
 
 #include <string.h>
 
-/* Makes room for `count` items; what was there is gone if it has to grow. */
-static int make_room(const struct fc_alloc *alloc, void **memory, uint64_t *room, uint64_t count, size_t item_bytes)
-{
-	if (count <= *room)
-		return FC_OK;
-	uint64_t larger_room = fc_max_u64(count, *room * 2);
-	uint64_t bytes;
-	if (fc_mul_overflows(larger_room, item_bytes, &bytes))
-		return FC_ENOMEM;
-	void *larger = fc_alloc_zeroed(alloc, bytes);
-	if (larger == NULL)
-		return FC_ENOMEM;
-	fc_alloc_free(alloc, *memory, *room * item_bytes);
-	*memory = larger;
-	*room = larger_room;
-	return FC_OK;
-}
-
 int fc_core_copy_array(const struct fc_alloc *alloc, void **memory, uint64_t *room, const void *from, uint64_t count,
 		       size_t item_bytes)
 {
-	int code = make_room(alloc, memory, room, count, item_bytes);
+	int code = fc_alloc_reserve(alloc, memory, room, count, item_bytes);
 	if (code == FC_OK && count > 0)
 		memcpy(*memory, from, count * item_bytes);
 	return code;
@@ -37,7 +19,7 @@ int fc_core_copy_slots(const struct fc_core *core, struct fc_target *target, uin
 	uint64_t total = 0;
 	for (uint32_t group = 0; group < group_count; group++)
 		total += slots[group].count;
-	int code = make_room(core->alloc, (void **)memory, room, total, sizeof(**memory));
+	int code = fc_alloc_reserve(core->alloc, (void **)memory, room, total, sizeof(**memory));
 	if (code != FC_OK)
 		return code;
 	uint64_t used = 0;
