@@ -81,8 +81,8 @@ static uint64_t drop_orphans(struct fc_catalog *catalog)
 		before = dropped;
 		for (uint32_t number = 0; number < catalog->segment_top; number++) {
 			struct fc_segment *segment = catalog->segments[number];
-			if (segment == NULL || !fc_segment_is_linked(segment) || segment->start_block == 0 ||
-			    !fc_location_is_none(fc_index_find(&catalog->index, segment->parent)))
+			if (segment == NULL || !fc_segment_is_linked(segment) ||
+			    !fc_segment_is_orphan(catalog, segment))
 				continue;
 			dropped++;
 			fc_segment_retire(catalog, segment);

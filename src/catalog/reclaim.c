@@ -44,16 +44,11 @@ static void tell_loss(struct fc_catalog *catalog, const struct fc_session *sessi
 
 /* ---- orphans ---- */
 
-static bool is_orphan(const struct fc_catalog *catalog, const struct fc_segment *segment)
-{
-	return segment->start_block > 0 && fc_location_is_none(fc_index_find(&catalog->index, segment->parent));
-}
-
 /* The segment names what it has and nobody names any more. Where memory for that is missing, it goes: blocks behind a
  * gap are worth nothing. */
 static bool take_over(struct fc_catalog *catalog, struct fc_segment *segment, struct fc_session *lost)
 {
-	if (segment->named_count == segment->shape.entry_count || is_orphan(catalog, segment) ||
+	if (segment->named_count == segment->shape.entry_count || fc_segment_is_orphan(catalog, segment) ||
 	    !fc_segment_has_unnamed(catalog, segment))
 		return false;
 	int code = fc_session_depend_after_move(catalog, lost, segment->session);
@@ -102,7 +97,7 @@ static bool drop_orphans_of(struct fc_catalog *catalog, struct fc_session *sessi
 	fc_list_for_each_safe(link, &session->segments)
 	{
 		struct fc_segment *segment = fc_container_of(link, struct fc_segment, session_link);
-		if (!is_orphan(catalog, segment))
+		if (!fc_segment_is_orphan(catalog, segment))
 			continue;
 		if (!any)
 			tell_loss(catalog, session);

@@ -106,31 +106,17 @@ static void submit(struct fc_open_job *job, enum fc_io_op op, uint64_t offset, u
 
 static int decode_superblocks(struct fc_open_job *job, bool *is_blank)
 {
-	struct fc_superblock copies[FC_SUPERBLOCK_COPIES];
-	struct fc_error errors[FC_SUPERBLOCK_COPIES] = {0};
-	int codes[FC_SUPERBLOCK_COPIES];
-	bool blank[FC_SUPERBLOCK_COPIES];
-	for (unsigned i = 0; i < FC_SUPERBLOCK_COPIES; i++) {
-		const uint8_t *copy = job->buffer + i * FC_SUPERBLOCK_BYTES;
-		blank[i] = fc_superblock_is_blank(copy);
-		codes[i] = fc_superblock_decode(&copies[i], copy, &errors[i]);
-	}
-	*is_blank = blank[1] && (blank[0] || fc_superblock_is_unfinished(job->buffer));
+	struct fc_arena *arena = arena_of(job);
+	*is_blank = fc_superblock_is_blank(job->buffer + FC_SUPERBLOCK_BYTES) &&
+		    (fc_superblock_is_blank(job->buffer) || fc_superblock_is_unfinished(job->buffer));
 	if (*is_blank)
 		return FC_OK;
-	unsigned best = codes[0] == FC_OK ? 0 : 1;
-	if (codes[0] == FC_OK && codes[1] == FC_OK && copies[1].epoch > copies[0].epoch)
-		best = 1;
-	if (codes[best] != FC_OK) {
-		best = blank[0] ? 1 : 0;
-		fc_error_set(&job->error, codes[best], "%s arena: %s", job->medium == FC_SSD ? "ssd" : "memory",
-			     errors[best].text);
-		return codes[best];
-	}
-	arena_of(job)->superblock = copies[best];
+	int code = fc_superblock_choose(&arena->superblock, job->buffer, &job->error);
+	if (code != FC_OK)
+		return fc_error_wrap(&job->error, code, "%s arena", job->medium == FC_SSD ? "ssd" : "memory");
 	if (fc_is_planted(FC_PLANT_ANY_GEOMETRY))
 		return FC_OK;
-	return fc_geometry_same(&copies[best].geometry, &job->catalog->geometry, &job->error);
+	return fc_geometry_same(&arena->superblock.geometry, &job->catalog->geometry, &job->error);
 }
 
 static int plan_superblock(struct fc_open_job *job)

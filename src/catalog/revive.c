@@ -11,11 +11,6 @@ static bool is_whole_on_medium(const struct fc_catalog *catalog, const struct fc
 	return segment->was_durable || !catalog->arenas[segment->medium].is_durable;
 }
 
-static bool is_parent_named(const struct fc_catalog *catalog, const struct fc_segment *segment)
-{
-	return segment->start_block == 0 || !fc_location_is_none(fc_index_find(&catalog->index, segment->parent));
-}
-
 static int depend_as_before(struct fc_catalog *catalog, struct fc_segment *segment, struct fc_session *lost)
 {
 	int code = fc_session_depend_after_move(catalog, lost, segment->session);
@@ -67,7 +62,7 @@ void fc_revive_replaced(struct fc_catalog *catalog, struct fc_session *lost)
 			struct fc_segment *segment = catalog->segments[number];
 			if (segment == NULL || segment->state != FC_SEGMENT_RETIRED ||
 			    !fc_link_is_linked(&segment->pin_link) || !is_whole_on_medium(catalog, segment) ||
-			    !is_parent_named(catalog, segment) || !is_worth_reviving(catalog, segment))
+			    fc_segment_is_orphan(catalog, segment) || !is_worth_reviving(catalog, segment))
 				continue;
 			any |= revive(catalog, segment, lost);
 		}

@@ -213,6 +213,11 @@ void fc_segment_unname(struct fc_catalog *catalog, struct fc_segment *segment, u
 		count_named(catalog, segment, entry, -1);
 }
 
+bool fc_segment_is_orphan(const struct fc_catalog *catalog, const struct fc_segment *segment)
+{
+	return segment->start_block > 0 && fc_location_is_none(fc_index_find(&catalog->index, segment->parent));
+}
+
 bool fc_segment_is_named(struct fc_catalog *catalog, struct fc_segment *segment, uint64_t entry)
 {
 	struct fc_location found = fc_index_find(&catalog->index, segment->keys[entry]);

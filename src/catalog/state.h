@@ -149,6 +149,8 @@ bool fc_segment_has_unnamed(const struct fc_catalog *catalog, const struct fc_se
 void fc_segment_spoil(struct fc_catalog *catalog, struct fc_segment *segment, uint64_t path_block,
 		      bool are_resume_blocks_spoiled);
 void fc_segment_unname(struct fc_catalog *catalog, struct fc_segment *segment, uint64_t entry);
+/* The block before its first one is named by nobody: a tail without its head. */
+bool fc_segment_is_orphan(const struct fc_catalog *catalog, const struct fc_segment *segment);
 bool fc_segment_is_named(struct fc_catalog *catalog, struct fc_segment *segment, uint64_t entry);
 /* Out of the session and the index; freed when nothing holds it any more. */
 void fc_segment_retire(struct fc_catalog *catalog, struct fc_segment *segment);

@@ -287,6 +287,22 @@ int fc_superblock_decode(struct fc_superblock *superblock, const uint8_t *buffer
 	return check_superblock_fields(superblock, error);
 }
 
+int fc_superblock_choose(struct fc_superblock *superblock, const uint8_t *buffer, struct fc_error *error)
+{
+	const uint8_t *second_copy = buffer + FC_SUPERBLOCK_BYTES;
+	struct fc_superblock second;
+	struct fc_error second_error = {0};
+	int code = fc_superblock_decode(superblock, buffer, error);
+	int second_code = fc_superblock_decode(&second, second_copy, &second_error);
+	if (second_code == FC_OK && (code != FC_OK || second.epoch > superblock->epoch)) {
+		*superblock = second;
+		return FC_OK;
+	}
+	if (code != FC_OK && fc_superblock_is_blank(buffer))
+		return fc_error_set(error, second_code, "%s", second_error.text);
+	return code;
+}
+
 /* ---- geometry ---- */
 
 static int group_same(const struct fc_group *stored, const struct fc_group *wanted, uint32_t group,

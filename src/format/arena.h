@@ -68,6 +68,10 @@ void fc_superblock_encode(const struct fc_superblock *superblock, uint8_t *buffe
 FC_MUST_USE int fc_superblock_decode(struct fc_superblock *superblock, const uint8_t *buffer, struct fc_error *error);
 
 /* True when the buffer holds nothing but zeros. Both copies do in a new arena. */
+/* Of both copies, FC_TABLE_OFFSET bytes, the whole one with the higher epoch. With none, the error of the first copy
+ * that was ever written. */
+FC_MUST_USE int fc_superblock_choose(struct fc_superblock *superblock, const uint8_t *buffer, struct fc_error *error);
+
 bool fc_superblock_is_blank(const uint8_t *buffer);
 
 /* What is written over copy 0 before anything else of a format: FC_TABLE_PAGE_BYTES that say that it has begun. All

@@ -4,6 +4,7 @@
 
 #include "media/memory.h"
 #include "media/ssd.h"
+#include "store/blocking.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -11,31 +12,6 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-struct wait_io {
-	struct fc_io io;
-	bool is_done;
-};
-
-static void on_done(struct fc_io *io)
-{
-	fc_container_of(io, struct wait_io, io)->is_done = true;
-}
-
-/* Through the medium that was just opened, before anything else uses it. */
-static int read_superblocks(struct fc_media *media, uint8_t *buffer, struct fc_error *error)
-{
-	struct wait_io wait = {
-		.io = {.op = FC_IO_READ, .bytes = FC_TABLE_OFFSET, .buffer = buffer, .done_cb = on_done},
-	};
-	fc_media_submit(media, &wait.io);
-	while (!wait.is_done)
-		if (fc_media_poll(media) == 0)
-			fc_media_wait(media, 1000000);
-	if (wait.io.result == (int64_t)wait.io.bytes)
-		return FC_OK;
-	return fc_error_set(error, FC_EIO, "reading the superblock: %s", fc_code_text((int)wait.io.result));
-}
 
 /* What lies in the arena keeps its place, so the superblock says how small it may become. */
 static int check_superblock(const struct fc_superblock *superblock, const struct fc_geometry *geometry, uint64_t bytes,
@@ -62,13 +38,13 @@ static int check_before_resize(struct fc_media *media, const struct fc_geometry 
 	if (buffer == NULL)
 		return fc_error_set(error, FC_ENOMEM, "superblock buffer");
 	struct fc_superblock superblock;
-	int code = read_superblocks(media, buffer, error);
+	int code = fc_store_read(media, 0, FC_TABLE_OFFSET, buffer);
+	if (code != FC_OK)
+		code = fc_error_set(error, FC_EIO, "reading the superblock: %s", fc_code_text(code));
 	bool is_blank =
 		code == FC_OK && fc_superblock_is_blank(buffer) && fc_superblock_is_blank(buffer + FC_SUPERBLOCK_BYTES);
 	if (code == FC_OK && !is_blank) {
-		code = fc_superblock_decode(&superblock, buffer, error);
-		if (code != FC_OK)
-			code = fc_superblock_decode(&superblock, buffer + FC_SUPERBLOCK_BYTES, error);
+		code = fc_superblock_choose(&superblock, buffer, error);
 		if (code == FC_OK)
 			code = check_superblock(&superblock, geometry, bytes, error);
 	}

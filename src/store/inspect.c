@@ -6,6 +6,7 @@
 #include "host/pages.h"
 #include "media/memory.h"
 #include "media/ssd.h"
+#include "store/blocking.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -132,16 +133,6 @@ struct scanner {
 	int code;
 };
 
-struct wait_io {
-	struct fc_io io;
-	bool is_done;
-};
-
-static void on_done(struct fc_io *io)
-{
-	fc_container_of(io, struct wait_io, io)->is_done = true;
-}
-
 /* Brings [offset, offset + bytes) into the buffer, which has room for both roundings; returns where it begins there, or
  * NULL when the medium failed. */
 static const uint8_t *read_range(struct scanner *scanner, uint64_t offset, uint64_t bytes, uint8_t *buffer)
@@ -149,17 +140,8 @@ static const uint8_t *read_range(struct scanner *scanner, uint64_t offset, uint6
 	struct fc_media *media = scanner->inspect->media[fc_gva_medium(scanner->segment->placed.base)];
 	uint32_t align = scanner->segment->placed.align;
 	uint64_t first = fc_align_down(offset, align);
-	struct wait_io wait = {
-		.io = {.op = FC_IO_READ,
-		       .offset = first,
-		       .bytes = fc_align_up(offset + bytes, align) - first,
-		       .buffer = buffer,
-		       .done_cb = on_done},
-	};
-	fc_media_submit(media, &wait.io);
-	while (!wait.is_done)
-		poll_media(scanner->inspect);
-	return wait.io.result == (int64_t)wait.io.bytes ? buffer + (offset - first) : NULL;
+	int code = fc_store_read(media, first, fc_align_up(offset + bytes, align) - first, buffer);
+	return code == FC_OK ? buffer + (offset - first) : NULL;
 }
 
 static int reserve(uint8_t **buffer, uint64_t *room, uint64_t bytes)

@@ -42,16 +42,9 @@ static bool is_unfinished(const uint8_t *buffer)
 
 static int decode(struct fc_superblock *superblock, const uint8_t *buffer, struct fc_error *error)
 {
-	struct fc_superblock second;
 	if (is_unfinished(buffer))
 		return fc_error_set(error, FC_EFORMAT, "nothing was ever stored in it");
-	int code = fc_superblock_decode(superblock, buffer, error);
-	int second_code = fc_superblock_decode(&second, buffer + FC_SUPERBLOCK_BYTES, code == FC_OK ? NULL : error);
-	if (second_code != FC_OK)
-		return code;
-	if (code != FC_OK || second.epoch > superblock->epoch)
-		*superblock = second;
-	return FC_OK;
+	return fc_superblock_choose(superblock, buffer, error);
 }
 
 static int read_superblock(int fd, struct fc_superblock *superblock, struct fc_error *error)
