@@ -81,13 +81,15 @@ int fc_bench_engine_init(struct fc_bench_engine *engine, uint32_t layer_count, u
 int fc_bench_engine_open(struct fc_bench_engine *engine, const struct fc_bench *bench, uint64_t memory_bytes,
 			 uint64_t ssd_bytes, struct fc_error *error)
 {
-	char address[sizeof(bench->work_dir) + 16];
+	char address[FC_BENCH_PATH_BYTES];
 	struct fc_store_opts opts = bench->store;
 	opts.geometry = &engine->geometry;
 	opts.memory_bytes = memory_bytes;
 	opts.ssd_bytes = ssd_bytes;
 	opts.high_watermark = opts.low_watermark = 1; /* nothing is to be reclaimed here */
+	opts.ssd_path = engine->arena_path;
 	snprintf(address, sizeof(address), "dir:%s/store", bench->work_dir);
+	snprintf(engine->arena_path, sizeof(engine->arena_path), "%s/arena", bench->work_dir);
 	int code = fc_store_open(&engine->store, address, &opts, error);
 	if (code == FC_OK)
 		code = fc_kv_register(engine->store, engine->layers, &engine->kv, error);

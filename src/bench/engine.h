@@ -20,6 +20,7 @@ struct fc_bench_engine {
 	uint64_t *slots;        /* a random order, as an engine has it after a while */
 	struct fc_key *keys;    /* of the present session */
 	struct fc_store *store; /* while open */
+	char arena_path[FC_BENCH_PATH_BYTES];
 	struct fc_kv *kv;
 };
 

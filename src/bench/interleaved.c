@@ -165,7 +165,7 @@ int fc_bench_interleaved(struct fc_bench *bench, struct fc_error *error)
 		.target = 0.90,
 	};
 	struct interleaved_bench interleaved = {.bench = bench, .row = fc_bench_add_row(bench, &row, true)};
-	char path[sizeof(bench->work_dir) + 16];
+	char path[FC_BENCH_PATH_BYTES];
 	snprintf(path, sizeof(path), "%s/peer", bench->work_dir);
 	interleaved.fio.path = path;
 	int code = interleaved.row != NULL ? FC_OK : fc_error_set(error, FC_ENOMEM, "no memory for the result");

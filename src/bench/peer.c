@@ -19,8 +19,7 @@
 #define GIB ((double)(1ull << 30))
 #define WRITE_BYTES (8ull << 20)
 #define PREAD_BYTES (256ull << 10)
-#define PATH_BYTES 4352
-#define ARGUMENT_BYTES (PATH_BYTES + 64)
+#define ARGUMENT_BYTES (FC_BENCH_PATH_BYTES + 64)
 #define PROBE_BYTES (1ull << 20)
 
 /* ---- fio ---- */
@@ -71,7 +70,8 @@ static int read_result(const char *path, bool is_write, double *bytes_per_s, str
 int fc_bench_fio(const struct fc_bench *bench, const struct fc_bench_fio *job, double *bytes_per_s,
 		 struct fc_error *error)
 {
-	char file[ARGUMENT_BYTES], size[64], block[64], depth[64], output[ARGUMENT_BYTES], output_path[PATH_BYTES];
+	char file[ARGUMENT_BYTES], size[64], block[64], depth[64], output[ARGUMENT_BYTES],
+		output_path[FC_BENCH_PATH_BYTES];
 	snprintf(output_path, sizeof(output_path), "%s/fio.json", bench->work_dir);
 	snprintf(output, sizeof(output), "--output=%s", output_path);
 	snprintf(file, sizeof(file), "--filename=%s", job->path);
@@ -89,7 +89,7 @@ int fc_bench_fio(const struct fc_bench *bench, const struct fc_bench_fio *job, d
 			     "--output-format=json",
 			     "--direct=1",
 			     "--ioengine=io_uring",
-			     "--end_fsync=1",
+			     job->is_write ? "--end_fsync=1" : "--readonly",
 			     "--registerfiles=1",
 			     "--fixedbufs=1",
 			     NULL};
@@ -185,7 +185,7 @@ int fc_bench_pread_loop(const char *path, uint64_t bytes, double *cpu_s, struct 
 
 int fc_bench_transfer_bytes(const struct fc_bench *bench, uint64_t *transfer_bytes, struct fc_error *error)
 {
-	char path[PATH_BYTES];
+	char path[FC_BENCH_PATH_BYTES];
 	struct fc_media *media;
 	snprintf(path, sizeof(path), "%s/probe", bench->work_dir);
 	struct fc_ssd_opts opts = {.path = path, .bytes = PROBE_BYTES, .transfer_bytes = bench->store.transfer_bytes};

@@ -59,7 +59,7 @@ int fc_bench_save(struct fc_bench *bench, struct fc_error *error)
 		.target = 0.90,
 	};
 	struct save_bench save = {.bench = bench, .row = fc_bench_add_row(bench, &row, true)};
-	char path[sizeof(bench->work_dir) + 16];
+	char path[FC_BENCH_PATH_BYTES];
 	snprintf(path, sizeof(path), "%s/peer", bench->work_dir);
 	save.fio.path = path;
 	int code = save.row != NULL ? FC_OK : fc_error_set(error, FC_ENOMEM, "no memory for the result");

@@ -115,7 +115,7 @@ static const struct fc_option options[] = {
 
 	{"only", "NAMES", FC_OPTION_TEXT, FIELD(only), FC_COMMAND_BENCH, NULL,
 	 .help = "run these measurements only, names with commas"},
-	{"runs", "N", FC_OPTION_COUNT, FIELD(run_count), FC_COMMAND_BENCH, "5",
+	{"runs", "N", FC_OPTION_COUNT, FIELD(run_count), FC_COMMAND_BENCH, "9",
 	 .help = "interleaved runs of which the median is reported", .min = 1, .max = 1000},
 	{"size", "SIZE", FC_OPTION_SIZE, FIELD(size_bytes), FC_COMMAND_BENCH, "1GiB",
 	 .help = "size of the session that is measured; other sizes are in proportion", .min = MIB, .max = TIB},
