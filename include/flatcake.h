@@ -296,7 +296,6 @@ int fc_match(struct fc_store *store, const struct fc_key *keys, uint64_t key_cou
 struct fc_load;
 
 struct fc_load_opts {
-	struct fc_session_id session;
 	const struct fc_key *keys; /* the whole path; copied */
 	uint64_t key_count;
 	uint64_t blocks_max; /* load at most this many blocks; 0: all of key_count */

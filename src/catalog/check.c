@@ -84,6 +84,8 @@ static int check_session(const struct fc_session *session, uint64_t *leases, str
 		REQUIRE(segments[medium] == session->segment_count[medium],
 			"session %016llx: %llu segments, counted %llu", (unsigned long long)session->id.low,
 			(unsigned long long)segments[medium], (unsigned long long)session->segment_count[medium]);
+	REQUIRE(!fc_link_is_linked(&session->spill_link) || segments[FC_MEMORY] > 0,
+		"session %016llx is to leave memory, and has nothing there", (unsigned long long)session->id.low);
 	REQUIRE(linked_leases <= session->lease_count, "session %016llx has fewer leases than its segments",
 		(unsigned long long)session->id.low);
 	*leases += session->lease_count;

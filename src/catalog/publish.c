@@ -238,7 +238,7 @@ static void publish(struct fc_catalog *catalog, struct fc_segment *segment, stru
 	bool must_leave_memory = segment->medium == FC_SSD && segment->end_block > segment->start_block &&
 				 !catalog->arenas[FC_MEMORY].is_durable;
 	if (must_leave_memory && session->kind == FC_SESSION_CONVERSATION && session->segment_count[FC_MEMORY] > 0)
-		session->wants_spill = true;
+		fc_spill_want(catalog, session);
 	fc_session_touch(catalog, session);
 	if (segment->named_count > 0)
 		return;

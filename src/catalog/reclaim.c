@@ -218,7 +218,7 @@ static enum outcome reclaim_one(struct fc_catalog *catalog, struct fc_arena *are
 	bool can_spill = arena->medium == FC_MEMORY && catalog->opts.memory_reclaim == FC_MEMORY_SPILL &&
 			 catalog->arenas[FC_SSD].is_open;
 	if (can_spill && (session->load_count > 0 || session->dependent_count > 0)) {
-		session->wants_spill = true;
+		fc_spill_want(catalog, session);
 		return WILL_SPILL;
 	}
 	if (!is_reclaimable(session))

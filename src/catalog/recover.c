@@ -612,6 +612,7 @@ static int init_catalog(struct fc_catalog *catalog, const struct fc_catalog_opts
 	catalog->segment_blocks_max = fc_segment_blocks_max(&catalog->geometry, opts->area_bytes_max);
 	fc_list_init(&catalog->sessions);
 	fc_list_init(&catalog->space_waiters);
+	fc_list_init(&catalog->spills);
 	for (uint32_t group = 0; group < catalog->geometry.group_count; group++) {
 		catalog->block_bytes[group] = fc_group_block_bytes(&catalog->geometry, group);
 		catalog->has_resume_groups |= catalog->geometry.groups[group].rule != FC_RULE_ALL;

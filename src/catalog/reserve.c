@@ -7,14 +7,16 @@
  *          '-- prompt, copy on SSD         '-- main segment ------------------'  + resume segment at `end`
  *              prompt, in memory
  *
- *   prompt   [.., k) when the engine says that the first k blocks are shared and they are not in memory yet: a session
- * of its own, so that it outlives the conversation that wrote it first. Where memory does not survive a restart, a
- * second copy goes to SSD (a backup: unnamed while the one in memory is), or a restart would cut the head off every
- *            session that stands on it.
- *   main     what is new, and, if consolidation says so, the segments before it once more (design 2.4).
- *   resume   the blocks of window and state groups for the points where this path can be resumed. They are apart from
- * the main segment because the device does not hold the older ones any more when a later turn absorbs it: the main
- * segment can then be freed, and the resume points stay.
+ * prompt: [.., k) when the engine says that the first k blocks are shared and they are not in memory yet: a session of
+ * its own, so that it outlives the conversation that wrote it first. Where memory does not survive a restart, a second
+ * copy goes to SSD (a backup: unnamed while the one in memory is), or a restart would cut the head off every session
+ * that stands on it.
+ *
+ * main: what is new, and, if consolidation says so, the segments before it once more.
+ *
+ * resume: the blocks of window and state groups for the points where this path can be resumed. They are apart from the
+ * main segment because the device does not hold the older ones any more when a later turn absorbs it: the main segment
+ * can then be freed, and the resume points stay.
  *
  * Consolidation: while the segment in front of the new one is the same session's and what the path uses of it is no
  * larger than `consolidate_ratio` times what is being written, it is written again as part of it. A turn that goes to
@@ -248,6 +250,11 @@ static void fill_keys(const struct plan *plan, struct fc_segment *segment)
 	}
 }
 
+static uint64_t chunks_of(const struct fc_superblock *superblock, uint64_t bytes)
+{
+	return (bytes + superblock->chunk_bytes - 1) / superblock->chunk_bytes;
+}
+
 int fc_segment_measure(struct fc_catalog *catalog, struct fc_segment *segment)
 {
 	const struct fc_superblock *superblock = &catalog->arenas[segment->medium].superblock;
@@ -256,7 +263,7 @@ int fc_segment_measure(struct fc_catalog *catalog, struct fc_segment *segment)
 	if (code != FC_OK)
 		return code;
 	segment->header_bytes = fc_shape_header_bytes(&segment->shape, superblock->align);
-	segment->chunk_count = (bytes + superblock->chunk_bytes - 1) / superblock->chunk_bytes;
+	segment->chunk_count = chunks_of(superblock, bytes);
 	return segment->chunk_count > catalog->arenas[segment->medium].chunk_count ? FC_EFULL : FC_OK;
 }
 
@@ -333,7 +340,7 @@ static uint64_t segment_chunks(struct plan *plan, enum fc_medium medium, uint64_
 	if (add_all_groups(plan, start, end) != FC_OK ||
 	    fc_shape_bytes(&plan->catalog->geometry, &plan->shape, superblock->align, &bytes) != FC_OK)
 		return UINT64_MAX;
-	return (bytes + superblock->chunk_bytes - 1) / superblock->chunk_bytes;
+	return chunks_of(superblock, bytes);
 }
 
 /* Free space that is enough in sum may lie scattered, since sessions leave each other room to grow (space.h). Then a

@@ -231,7 +231,7 @@ static void unlink_from_session(struct fc_catalog *catalog, struct fc_segment *s
 	if (--session->segment_count[segment->medium] == 0) {
 		fc_list_remove(&session->order[segment->medium]);
 		if (segment->medium == FC_MEMORY)
-			session->wants_spill = false;
+			fc_list_remove(&session->spill_link);
 	}
 	catalog->arenas[segment->medium].segment_count--;
 	catalog->arenas[segment->medium].chunks_linked -= segment->chunk_count;

@@ -106,6 +106,7 @@ void fc_session_settle(struct fc_catalog *catalog, struct fc_session *session)
 		return;
 	forget_deps(catalog, session);
 	forget_dependents(catalog, session);
+	fc_check(!fc_link_is_linked(&session->spill_link));
 	fc_list_remove(&session->table_link);
 	fc_list_remove(&session->all_link);
 	catalog->session_count--;

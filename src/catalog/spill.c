@@ -1,6 +1,6 @@
 /* Spill: a session's memory is copied to SSD, segment by segment, and then freed.
  *
- * Two occasions mark a session (session->wants_spill): reclaim of memory with the setting `spill`, and a session that
+ * Two occasions mark a session (fc_spill_want()): reclaim of memory with the setting `spill`, and a session that
  * became an agent's whose memory segments could not all be absorbed. A copy has the same shape, so the checksums of the
  * slices stay valid; it replaces the original in the index like any consolidation does. */
 #include "catalog/state.h"
@@ -24,13 +24,20 @@ static struct fc_segment *first_in_memory(const struct fc_session *session)
 
 static struct fc_segment *next_to_spill(struct fc_catalog *catalog)
 {
-	fc_list_for_each(link, &catalog->arenas[FC_MEMORY].sessions)
+	fc_list_for_each(link, &catalog->spills)
 	{
-		struct fc_session *session = fc_container_of(link, struct fc_session, order[FC_MEMORY]);
-		if (session->wants_spill && session->reserved_count == 0)
+		struct fc_session *session = fc_container_of(link, struct fc_session, spill_link);
+		if (session->reserved_count == 0)
 			return first_in_memory(session);
 	}
 	return NULL;
+}
+
+void fc_spill_want(struct fc_catalog *catalog, struct fc_session *session)
+{
+	fc_check(session->segment_count[FC_MEMORY] > 0);
+	if (!fc_link_is_linked(&session->spill_link))
+		fc_list_push(&catalog->spills, &session->spill_link);
 }
 
 static int reserve_copy(struct fc_catalog *catalog, const struct fc_segment *original,
@@ -104,7 +111,7 @@ int fc_catalog_spill_next(struct fc_catalog *catalog, struct fc_path *from, stru
 	if (code != FC_EFULL)
 		return code;
 	/* No room on SSD either: then it goes as the setting `drop` would have it. */
-	session->wants_spill = false;
+	fc_list_remove(&session->spill_link);
 	if (session->lease_count == 0 && session->dependent_count == 0)
 		fc_reclaim_counted(catalog, &catalog->arenas[FC_MEMORY], session);
 	return FC_EAGAIN;
@@ -113,9 +120,10 @@ int fc_catalog_spill_next(struct fc_catalog *catalog, struct fc_path *from, stru
 /* Reclaim asks again when it needs room; a medium that fails is not asked in a circle. */
 void fc_spill_has_failed(struct fc_session *session)
 {
-	if (!session->wants_spill || ++session->spill_failures < FAILURES_MAX || fc_is_planted(FC_PLANT_ENDLESS_SPILL))
+	if (!fc_link_is_linked(&session->spill_link) || ++session->spill_failures < FAILURES_MAX ||
+	    fc_is_planted(FC_PLANT_ENDLESS_SPILL))
 		return;
-	session->wants_spill = false;
+	fc_list_remove(&session->spill_link);
 	session->spill_failures = 0;
 }
 

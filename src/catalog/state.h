@@ -62,9 +62,9 @@ struct fc_session {
 	uint32_t dep_count;
 	uint64_t dep_room;
 	uint32_t dependent_count;
-	bool wants_spill;
-	uint32_t spill_failures; /* since it last wanted to */
-	uint64_t mark;           /* reclaim.c, with catalog->mark */
+	struct fc_link spill_link; /* catalog->spills, while its memory is to go to SSD */
+	uint32_t spill_failures;   /* since it was last put there */
+	uint64_t mark;             /* reclaim.c, with catalog->mark */
 };
 
 struct fc_arena {
@@ -118,6 +118,7 @@ struct fc_catalog {
 	uint64_t mark;
 
 	struct fc_link space_waiters; /* reservations after FC_EAGAIN */
+	struct fc_link spills;        /* sessions whose memory is to go to SSD, in the order they were asked to */
 	uint64_t lease_count;
 	uint64_t sessions_cut, saves_refused, recovered_segments, dropped_segments;
 
@@ -233,7 +234,9 @@ void fc_reclaim_orphans(struct fc_catalog *catalog, struct fc_session *session);
  * else names their blocks. `lost` is the session whose segment has just been withdrawn. */
 void fc_revive_replaced(struct fc_catalog *catalog, struct fc_session *lost);
 
-/* spill.c: a copy could not be written, or not made durable. After a few the session wants it no more. */
+/* spill.c: the session's memory is to go to SSD; it has some. */
+void fc_spill_want(struct fc_catalog *catalog, struct fc_session *session);
+/* A copy could not be written, or not made durable. After a few the session wants it no more. */
 void fc_spill_has_failed(struct fc_session *session);
 
 /* commit.c */

@@ -139,3 +139,11 @@ bool fc_stream_is_moving(const struct fc_stream *stream)
 			return true;
 	return false;
 }
+
+bool fc_stream_is_copying(const struct fc_stream *stream)
+{
+	for (unsigned i = 0; i < FC_STREAM_SLOTS; i++)
+		if (stream->slots[i].state == FC_SLOT_COPYING)
+			return true;
+	return false;
+}

@@ -82,5 +82,7 @@ void fc_slot_move(struct fc_slot *slot, struct fc_media *media);
 void fc_slot_copy(struct fc_slot *slot, enum fc_copy_direction direction, struct fc_copy *copies, uint64_t count);
 /* True while the medium or the device still works on a slot of the stream. */
 bool fc_stream_is_moving(const struct fc_stream *stream);
+/* True while the device does. */
+bool fc_stream_is_copying(const struct fc_stream *stream);
 
 #endif

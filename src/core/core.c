@@ -212,12 +212,12 @@ void fc_core_free_all(struct fc_core *core)
 
 /* ---- step ---- */
 
-static bool is_copying(const struct fc_stream *stream)
+bool fc_core_are_stuck(const struct fc_core *core, uint32_t first, uint32_t end)
 {
-	for (unsigned i = 0; i < FC_STREAM_SLOTS; i++)
-		if (stream->slots[i].state == FC_SLOT_COPYING)
-			return true;
-	return false;
+	for (uint32_t i = first; i < end; i++)
+		if (!core->workers[i].is_stuck)
+			return false;
+	return true;
 }
 
 static void check_progress(struct fc_core *core, uint64_t now_ns)
@@ -234,7 +234,7 @@ static void check_progress(struct fc_core *core, uint64_t now_ns)
 		if (worker->is_stuck || fc_is_planted(FC_PLANT_ENDLESS_WAIT) ||
 		    now_ns - worker->progress_ns < core->opts.io_timeout_ns)
 			continue;
-		if (is_copying(&worker->stream)) {
+		if (fc_stream_is_copying(&worker->stream)) {
 			/* The engine's slots must not be written to after their request has ended. Copies end by
 			 * themselves; what does not is looked at again. */
 			worker->progress_ns = now_ns;
@@ -270,7 +270,6 @@ unsigned fc_core_step(struct fc_core *core)
 	check_progress(core, now_ns);
 	fc_core_check_deadlines(core, now_ns);
 	fc_core_check_save_queue(core, now_ns);
-	fc_core_check_save_streams(core);
 	fc_core_dispatch_loads(core);
 	fc_core_dispatch_saves(core);
 	return count + poll_all(core);

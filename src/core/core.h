@@ -45,7 +45,6 @@ struct fc_core_load {
 	struct fc_link copy_link; /* core->copies */
 	enum fc_load_state state;
 	/* from the caller; arrays are copied into memory of the load's own, which is reused */
-	struct fc_session_id session;
 	struct fc_key *keys;
 	uint64_t key_count, key_room;
 	uint64_t blocks_max;

@@ -176,11 +176,11 @@ static void count_segments(struct fc_core_load *load, uint32_t count)
 
 static void route(struct fc_core *core, struct fc_core_load *load)
 {
-	uint64_t limit = load->attempts < ATTEMPTS_MAX ? load->blocks_max : 0;
 	bool give_up = load->attempts >= ATTEMPTS_MAX;
 	int code = FC_OK;
 	if (!give_up)
-		code = fc_catalog_match(core->catalog, load->keys, load->key_count, limit, true, &load->path);
+		code = fc_catalog_match(core->catalog, load->keys, load->key_count, load->blocks_max, true,
+					&load->path);
 	if (code != FC_OK) {
 		end_cancelled(core, load, code);
 		return;
@@ -277,7 +277,6 @@ int fc_core_load_submit(struct fc_core *core, const struct fc_load_opts *opts, c
 	if (code != FC_OK)
 		return fc_error_set(error, code, "load: %s", fc_code_text(code));
 	uint64_t now_ns = fc_core_now_ns(core);
-	load->session = opts->session;
 	load->key_count = opts->key_count;
 	load->blocks_max = opts->blocks_max;
 	load->target.layers = layers;
@@ -334,18 +333,9 @@ void fc_core_load_free(struct fc_core *core, struct fc_core_load *load)
 	fc_core_load_settle(core, load);
 }
 
-/* No stream is left that could serve the prepare queue: all of them wait for an I/O that never returned. */
-static bool all_streams_are_stuck(const struct fc_core *core)
-{
-	for (uint32_t i = 0; i < core->opts.load_streams; i++)
-		if (!core->workers[i].is_stuck)
-			return false;
-	return true;
-}
-
 void fc_core_check_deadlines(struct fc_core *core, uint64_t now_ns)
 {
-	bool is_hopeless = all_streams_are_stuck(core);
+	bool is_hopeless = fc_core_are_stuck(core, 0, core->opts.load_streams); /* for the prepare queue */
 	fc_list_for_each_safe(link, &core->loads)
 	{
 		struct fc_core_load *load = fc_container_of(link, struct fc_core_load, link);

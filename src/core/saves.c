@@ -246,7 +246,8 @@ void fc_core_dispatch_saves(struct fc_core *core)
 
 void fc_core_check_save_queue(struct fc_core *core, uint64_t now_ns)
 {
-	if (now_ns - core->save_progress_ns < core->opts.io_timeout_ns)
+	bool is_late = now_ns - core->save_progress_ns >= core->opts.io_timeout_ns;
+	if (!is_late && !fc_core_are_stuck(core, core->opts.load_streams + COPY_WORKERS, core->worker_count))
 		return;
 	fc_list_for_each_safe(link, &core->save_queue)
 	{
@@ -350,13 +351,4 @@ void fc_core_save_is_stuck(struct fc_core *core, struct fc_worker *worker)
 	save->is_cancelled = true;
 	fc_save_job_stop(&worker->save_job);
 	report(core, save, FC_ETIMEOUT);
-}
-
-void fc_core_check_save_streams(struct fc_core *core)
-{
-	for (uint32_t i = core->opts.load_streams + COPY_WORKERS; i < core->worker_count; i++)
-		if (!core->workers[i].is_stuck)
-			return;
-	while (!fc_list_is_empty(&core->save_queue))
-		fail(core, fc_container_of(core->save_queue.next, struct fc_core_save, queue_link), FC_ETIMEOUT);
 }

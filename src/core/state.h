@@ -56,6 +56,8 @@ static inline uint8_t *fc_core_memory_map(const struct fc_core *core)
 	const struct fc_media *memory = core->opts.catalog.media[FC_MEMORY];
 	return memory == NULL ? NULL : memory->map;
 }
+/* True when all of workers [first, end) wait for an I/O that never returned. */
+bool fc_core_are_stuck(const struct fc_core *core, uint32_t first, uint32_t end);
 static inline uint64_t fc_core_now_ns(const struct fc_core *core)
 {
 	return fc_clock_now_ns(&core->opts.clock);
@@ -82,10 +84,9 @@ void fc_core_load_settle(struct fc_core *core, struct fc_core_load *load);
 
 /* saves.c */
 void fc_core_dispatch_saves(struct fc_core *core);
-/* Ends what is queued when all save streams are stuck. */
-void fc_core_check_save_streams(struct fc_core *core);
 void fc_core_save_is_stuck(struct fc_core *core, struct fc_worker *worker);
-/* Room that never comes, because the batch that frees it never ends, does not keep the queue waiting. */
+/* Ends what is queued when nothing will serve it any more: all save streams are stuck, or room never comes because the
+ * batch that frees it never ends. */
 void fc_core_check_save_queue(struct fc_core *core, uint64_t now_ns);
 
 #endif

@@ -186,7 +186,6 @@ static int live_load(struct fc_backend *backend, struct fc_replay_turn *turn, st
 	struct fc_live *live = live_of(backend);
 	struct live_turn *place = place_of(turn);
 	struct fc_load_opts opts = {
-		.session = turn->session,
 		.keys = turn->keys,
 		.key_count = turn->input_blocks,
 		.kv = live->kv,

@@ -99,8 +99,7 @@ static int start(struct board *board, const struct fc_sim_campaign *campaign, un
 	if (process == 0) {
 		prepare_child(false);
 		run_worker(board, campaign, number);
-		fflush(NULL);
-		_exit(EXIT_RIGHT);
+		exit(EXIT_RIGHT); /* not _exit(): what was counted for `make coverage` is written at exit */
 	}
 	board->workers[number].process = process;
 	return FC_OK;

@@ -74,7 +74,6 @@ static void submit_load(struct fc_sim *sim, struct fc_sim_client *client)
 	const struct fc_geometry *geometry = &sim->settings.geometry;
 	uint32_t depth = sim->model.nodes[client->prompt_tip].depth;
 	struct fc_load_opts opts = {
-		.session = sim->sessions[client->session].id,
 		.keys = client->keys,
 		.key_count = depth,
 		.is_started_when_ready = client->is_started_when_ready,
