@@ -136,6 +136,7 @@ static void note_staging(struct fc_load_job *job)
 		layer = slots[i].part.layer;
 	}
 	job->staged_bytes_max = fc_max_u64(job->staged_bytes_max, bytes);
+	fc_check(layers <= FC_WINDOW_LAYERS && bytes <= job->stream->opts.window_bytes);
 	job->staged_layers_max = layers > job->staged_layers_max ? layers : job->staged_layers_max;
 }
 

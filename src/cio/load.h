@@ -12,6 +12,7 @@
 #include "cio/stream.h"
 
 #define FC_BAD_MAX 64
+#define FC_WINDOW_LAYERS 2 /* the promise that a load keeps, whatever a stream is made of */
 
 struct fc_bad_slice {
 	struct fc_segment *segment;
