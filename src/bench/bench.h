@@ -16,7 +16,7 @@
 #include "base/error.h"
 
 #define FC_BENCH_ROWS_MAX 16
-#define FC_BENCH_NOTE_BYTES 192
+#define FC_BENCH_NOTE_BYTES 256
 #define FC_BENCH_PATH_BYTES 4352
 
 enum fc_bench_goal { FC_BENCH_AT_LEAST, FC_BENCH_AT_MOST };

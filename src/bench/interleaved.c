@@ -2,7 +2,11 @@
  * that has nothing to do with that of writing.
  *
  * The turns of a session have lengths as uneven as those of the recorded agents (exponential), so that consolidation
- * meets small segments behind large ones and the other way round. */
+ * meets small segments behind large ones and the other way round.
+ *
+ * The value is held against fio with the largest commands that the disk takes. A run of a short segment is a smaller
+ * command, and many disks are slower with those, so the note also tells what fio reaches with commands of the loads'
+ * mean size: what is missing to 1 there is the store's, the rest is the disk's. */
 #include "bench/engine.h"
 #include "bench/peer.h"
 
@@ -10,8 +14,11 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
+#define GIB ((double)(1ull << 30))
+#define MIB ((double)(1ull << 20))
 #define LAYERS 32
 #define SESSIONS 32
 #define TURNS 20
@@ -20,6 +27,7 @@
 #define SESSION_SHARE 8
 /* Consolidation leaves room behind that is free only after what replaced it is durable. */
 #define ROOM_PERCENT 200
+#define FIO_BLOCK_BYTES 4096u
 
 struct interleaved_bench {
 	struct fc_bench *bench;
@@ -27,7 +35,8 @@ struct interleaved_bench {
 	struct fc_bench_fio fio;
 	struct fc_bench_row *row;
 	uint64_t ends[SESSIONS][TURNS]; /* path blocks after each turn */
-	uint64_t segments, planned_runs, bytes_written, bytes_new;
+	double *small_runs;             /* of fio with commands as small as the loads', in bytes per second */
+	uint64_t segments, planned_runs, read_commands, bytes_written, bytes_new;
 };
 
 /* TURNS lengths of at least one block that sum up to BLOCKS. */
@@ -86,6 +95,7 @@ static int wait_all(struct interleaved_bench *interleaved, struct fc_load *loads
 		*bytes += result.bytes[FC_SSD];
 		interleaved->segments += result.segments;
 		interleaved->planned_runs += result.planned_runs;
+		interleaved->read_commands += result.read_commands;
 	}
 	return code;
 }
@@ -98,7 +108,7 @@ static int run_ours(void *context, uint64_t run, struct fc_error *error)
 	uint64_t order[SESSIONS], bytes = 0, count = 0;
 	int code = FC_OK;
 	draw_order(order, interleaved->bench->seed + run);
-	interleaved->segments = interleaved->planned_runs = 0;
+	interleaved->segments = interleaved->planned_runs = interleaved->read_commands = 0;
 	double start_s = fc_bench_seconds();
 	for (; count < SESSIONS; count++) {
 		fc_bench_engine_use(&interleaved->engine, interleaved->bench->seed, order[count]);
@@ -111,10 +121,16 @@ static int run_ours(void *context, uint64_t run, struct fc_error *error)
 	return code == FC_OK ? ended : code;
 }
 
+/* The first pair begins with ours, so the loads' commands are known here. */
 static int run_peer(void *context, uint64_t run, struct fc_error *error)
 {
 	struct interleaved_bench *interleaved = context;
-	return fc_bench_fio(interleaved->bench, &interleaved->fio, &interleaved->row->peer_runs[run], error);
+	struct fc_bench_fio small = interleaved->fio;
+	small.transfer_bytes = fc_align_up(small.bytes / interleaved->read_commands, FIO_BLOCK_BYTES);
+	int code = fc_bench_fio(interleaved->bench, &interleaved->fio, &interleaved->row->peer_runs[run], error);
+	if (code == FC_OK)
+		code = fc_bench_fio(interleaved->bench, &small, &interleaved->small_runs[run], error);
+	return code;
 }
 
 static int prepare(struct interleaved_bench *interleaved, struct fc_error *error)
@@ -148,8 +164,11 @@ static void finish(struct interleaved_bench *interleaved)
 	struct fc_bench_row *row = interleaved->row;
 	fc_bench_set_fio_ratio(row);
 	size_t used = strlen(row->note);
+	double command_bytes = (double)interleaved->fio.bytes / (double)interleaved->read_commands;
 	snprintf(row->note + used, sizeof(row->note) - used,
-		 "; %.1f segments and %.0f runs a load, written %.2f x what was new",
+		 " (%.2f with commands of %.1f MiB, as the loads have); %.1f segments and %.0f runs a load, "
+		 "written %.2f x what was new",
+		 fc_bench_median(interleaved->small_runs, row->run_count) / GIB, command_bytes / MIB,
 		 (double)interleaved->segments / SESSIONS, (double)interleaved->planned_runs / SESSIONS,
 		 (double)interleaved->bytes_written / (double)interleaved->bytes_new);
 }
@@ -168,7 +187,10 @@ int fc_bench_interleaved(struct fc_bench *bench, struct fc_error *error)
 	char path[FC_BENCH_PATH_BYTES];
 	snprintf(path, sizeof(path), "%s/peer", bench->work_dir);
 	interleaved.fio.path = path;
-	int code = interleaved.row != NULL ? FC_OK : fc_error_set(error, FC_ENOMEM, "no memory for the result");
+	interleaved.small_runs = calloc(bench->run_count, sizeof(*interleaved.small_runs));
+	int code = interleaved.row != NULL && interleaved.small_runs != NULL
+			   ? FC_OK
+			   : fc_error_set(error, FC_ENOMEM, "no memory for the result");
 	if (code == FC_OK)
 		code = prepare(&interleaved, error);
 	if (code == FC_OK)
@@ -176,5 +198,6 @@ int fc_bench_interleaved(struct fc_bench *bench, struct fc_error *error)
 	if (code == FC_OK)
 		finish(&interleaved);
 	fc_bench_engine_deinit(&interleaved.engine);
+	free(interleaved.small_runs);
 	return code;
 }
