@@ -72,7 +72,7 @@ struct fc_namespace_opts {
 	const char *revision;    /* hash of the weights, or a version */
 	const char *dtype;       /* of the KV, for example "fp8_e4m3" */
 	const char *layout;      /* of a slice inside, for example "NHD" */
-	const char *adapter;     /* LoRA or other adapter, "" for none */
+	const char *adapter;     /* LoRA or other, best as a hash of its weights (names are reused); "" for none */
 	const char *tenant_salt; /* secret that separates tenants, "" for none */
 	uint32_t rank;           /* of the tensor-parallel worker whose part of the heads this is */
 	uint32_t rank_count;     /* 1 without tensor parallelism */
@@ -91,6 +91,13 @@ int fc_namespace_init(struct fc_namespace *name_space, const struct fc_namespace
  */
 int fc_key_chain(const struct fc_namespace *name_space, const struct fc_key *parent, const uint32_t *tokens,
 		 uint32_t block_tokens, uint64_t block_count, struct fc_key *keys);
+
+/* For tokens that only hold the place of something else, such as an image or a sound: two images have the same
+ * placeholders. The key returned stands for `parent` (NULL at the start of a sequence) followed by that content, of
+ * which a hash will do; give it to fc_key_chain() as the parent of the first block with such a token. FC_EINVAL without
+ * content. */
+int fc_key_for_content(const struct fc_namespace *name_space, const struct fc_key *parent, const void *content,
+		       uint64_t content_bytes, struct fc_key *key);
 
 /* ---- geometry -----------------------------------------------------------------------------------------------------
  */

@@ -283,7 +283,7 @@ int fc_superblock_decode(struct fc_superblock *superblock, const uint8_t *buffer
 	decode_geometry(&superblock->geometry, &record);
 	code = fc_geometry_check(&superblock->geometry, error);
 	if (code != FC_OK)
-		return FC_EFORMAT;
+		return fc_error_wrap(error, FC_EFORMAT, "superblock");
 	return check_superblock_fields(superblock, error);
 }
 

@@ -8,6 +8,7 @@
  *                               rank, rank_count)
  *     first key  = BLAKE2b-128 keyed with the namespace ("flatcake root 1", block_tokens, tokens)
  *     next key   = BLAKE2b-128 keyed with the namespace ("flatcake chain 1", block_tokens, parent key, tokens)
+ *     content    = BLAKE2b-128 keyed with the namespace ("flatcake content 1", 1 and parent key or 0, length, bytes)
  *     session id = BLAKE2b-128 ("flatcake session 1", text)
  *
  * A key's first eight bytes are `high`, the next eight `low`, most significant first, so that printed one after the
@@ -57,13 +58,18 @@ static void hash_u32(crypto_generichash_state *state, uint32_t value)
 	hash_bytes(state, bytes, sizeof(bytes));
 }
 
+/* With the length in front. */
+static void hash_framed(crypto_generichash_state *state, const void *bytes, uint64_t byte_count)
+{
+	hash_u32(state, (uint32_t)byte_count);
+	hash_u32(state, (uint32_t)(byte_count >> 32));
+	if (byte_count != 0)
+		hash_bytes(state, bytes, byte_count);
+}
+
 static void hash_text(crypto_generichash_state *state, const char *text)
 {
-	uint64_t length = text == NULL ? 0 : strlen(text);
-	hash_u32(state, (uint32_t)length);
-	hash_u32(state, (uint32_t)(length >> 32));
-	if (length != 0)
-		hash_bytes(state, text, length);
+	hash_framed(state, text, text == NULL ? 0 : strlen(text));
 }
 
 int fc_namespace_init(struct fc_namespace *name_space, const struct fc_namespace_opts *opts, struct fc_error *error)
@@ -113,6 +119,14 @@ static void hash_tokens(crypto_generichash_state *state, const uint32_t *tokens,
 	}
 }
 
+static void hash_key(crypto_generichash_state *state, const struct fc_key *key)
+{
+	unsigned char bytes[KEY_BYTES];
+	put_u64_big(bytes, key->high);
+	put_u64_big(bytes + 8, key->low);
+	hash_bytes(state, bytes, sizeof(bytes));
+}
+
 static struct fc_key block_key(const struct fc_namespace *name_space, const struct fc_key *parent,
 			       const uint32_t *tokens, uint32_t block_tokens)
 {
@@ -120,12 +134,8 @@ static struct fc_key block_key(const struct fc_namespace *name_space, const stru
 	fc_check(crypto_generichash_init(&state, name_space->bytes, sizeof(name_space->bytes), KEY_BYTES) == 0);
 	hash_text(&state, parent == NULL ? "flatcake root 1" : "flatcake chain 1");
 	hash_u32(&state, block_tokens);
-	if (parent != NULL) {
-		unsigned char bytes[KEY_BYTES];
-		put_u64_big(bytes, parent->high);
-		put_u64_big(bytes + 8, parent->low);
-		hash_bytes(&state, bytes, sizeof(bytes));
-	}
+	if (parent != NULL)
+		hash_key(&state, parent);
 	hash_tokens(&state, tokens, block_tokens);
 	return finish_key(&state);
 }
@@ -146,6 +156,22 @@ int fc_key_chain(const struct fc_namespace *name_space, const struct fc_key *par
 		parent = &keys[i];
 	}
 	return 0;
+}
+
+int fc_key_for_content(const struct fc_namespace *name_space, const struct fc_key *parent, const void *content,
+		       uint64_t content_bytes, struct fc_key *key)
+{
+	if (name_space == NULL || content == NULL || content_bytes == 0 || content_bytes > PTRDIFF_MAX || key == NULL)
+		return FC_EINVAL;
+	crypto_generichash_state state;
+	fc_check(crypto_generichash_init(&state, name_space->bytes, sizeof(name_space->bytes), KEY_BYTES) == 0);
+	hash_text(&state, "flatcake content 1");
+	hash_u32(&state, parent != NULL);
+	if (parent != NULL)
+		hash_key(&state, parent);
+	hash_framed(&state, content, content_bytes);
+	*key = finish_key(&state);
+	return FC_OK;
 }
 
 struct fc_session_id fc_session_id_from_text(const char *text)

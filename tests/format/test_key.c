@@ -105,6 +105,36 @@ static void session_ids_are_what_the_format_says(void **state)
 	assert_int_equal(id.low, 0xf279a1d323f9f8b6);
 }
 
+static void content_keys_are_what_the_format_says(void **state)
+{
+	(void)state;
+	const uint32_t tokens[] = {1, 2, 3, 4};
+	struct fc_namespace name_space = empty_namespace();
+	struct fc_key parent = key_of(&name_space, NULL, tokens, 4), key;
+	assert_int_equal(fc_key_for_content(&name_space, &parent, "image", 5, &key), FC_OK);
+	assert_key(key, 0xe99ff00215b1da80, 0xfea25e7f5c196aa5);
+	assert_int_equal(fc_key_for_content(&name_space, NULL, "image", 5, &key), FC_OK);
+	assert_key(key, 0x94ff2f3801944bfa, 0x4a8d2fba23c9ad31);
+}
+
+/* Two pictures have the same placeholders, and must not have the same blocks. */
+static void content_behind_equal_tokens_makes_other_blocks(void **state)
+{
+	(void)state;
+	const uint32_t placeholders[] = {7, 7, 7, 7};
+	struct fc_namespace name_space = empty_namespace();
+	struct fc_key before = key_of(&name_space, NULL, placeholders, 4), content[2];
+	assert_int_equal(fc_key_for_content(&name_space, &before, "a cat", 5, &content[0]), FC_OK);
+	assert_int_equal(fc_key_for_content(&name_space, &before, "a dog", 5, &content[1]), FC_OK);
+	struct fc_key plain = key_of(&name_space, &before, placeholders, 4);
+	struct fc_key cat = key_of(&name_space, &content[0], placeholders, 4);
+	struct fc_key dog = key_of(&name_space, &content[1], placeholders, 4);
+	assert_false(is_same(cat, dog));
+	assert_false(is_same(cat, plain));
+	assert_int_equal(fc_key_for_content(&name_space, &before, "", 0, &content[0]), FC_EINVAL);
+	assert_int_equal(fc_key_for_content(&name_space, &before, NULL, 4, &content[0]), FC_EINVAL);
+}
+
 /* ---- everything counts --------------------------------------------------------------------------------------------
  */
 
@@ -294,6 +324,8 @@ int main(void)
 		cmocka_unit_test(keys_are_what_the_format_says),
 		cmocka_unit_test(long_blocks_are_what_the_format_says),
 		cmocka_unit_test(session_ids_are_what_the_format_says),
+		cmocka_unit_test(content_keys_are_what_the_format_says),
+		cmocka_unit_test(content_behind_equal_tokens_makes_other_blocks),
 		cmocka_unit_test(every_field_changes_every_key),
 		cmocka_unit_test(fields_do_not_run_into_each_other),
 		cmocka_unit_test(a_missing_field_is_an_empty_one),
