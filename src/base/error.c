@@ -3,6 +3,15 @@
 #include <stdio.h>
 #include <string.h>
 
+/* Sentences quote names and values from outside, and may be shown on a terminal, which control characters could steer.
+ */
+static void make_printable(char *text)
+{
+	for (; *text != '\0'; text++)
+		if ((unsigned char)*text < ' ' || *text == 127)
+			*text = '?';
+}
+
 int fc_error_set(struct fc_error *error, int code, const char *format, ...)
 {
 	if (error == NULL)
@@ -11,6 +20,7 @@ int fc_error_set(struct fc_error *error, int code, const char *format, ...)
 	va_start(arguments, format);
 	vsnprintf(error->text, sizeof(error->text), format, arguments);
 	va_end(arguments);
+	make_printable(error->text);
 	error->code = code;
 	return code;
 }
@@ -26,6 +36,7 @@ int fc_error_wrap(struct fc_error *error, int code, const char *format, ...)
 	va_end(arguments);
 	if (used >= 0 && (size_t)used < sizeof(text))
 		snprintf(text + used, sizeof(text) - (size_t)used, ": %s", error->text);
+	make_printable(text);
 	memcpy(error->text, text, sizeof(text));
 	error->code = code;
 	return code;

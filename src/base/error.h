@@ -2,7 +2,8 @@
  *
  * A function that can fail returns 0 or a negative FC_E... code (include/flatcake.h). Where a person
  * will read the failure, the function also takes a `struct fc_error` (may be NULL) and writes, once, where the
- * fault was known: the place, the value, and what is allowed. Callers pass it up unchanged. */
+ * fault was known: the place, the value, and what is allowed. Callers pass it up unchanged. Control characters in what
+ * is quoted become question marks: a name in a file must not steer the terminal that shows it. */
 #ifndef FC_BASE_ERROR_H
 #define FC_BASE_ERROR_H
 
