@@ -5,6 +5,7 @@
 #   make demo      generates an agent trace and replays it through a real store, all inside build/demo
 #   make test      builds and tests everything: plain, with address+undefined sanitizers, with the thread sanitizer
 #   make crash     kills a replay 50 times at random moments; each time what it leaves must be whole
+#   make kill      kills a writer 200 times (KILLS=N) here and on a small disk that fills up; what was durable must be there
 #   make sim       runs the core in a simulated world, 100,000 seeds (SEEDS=A..B); a failing one is named, see docs/testing.md
 #   make bench     measures this machine against the targets of the README, in build/bench
 #   make style     formats the code; make check-style only says what differs
@@ -21,7 +22,7 @@ BENCH := build/bench
 # An existing build folder keeps the generator that it was made with.
 GENERATOR = $(if $(wildcard $(RELEASE)/CMakeCache.txt)$(CMAKE_GENERATOR),,$(if $(shell command -v ninja),-G Ninja))
 
-.PHONY: all deps demo test crash sim bench style check-style man install clean
+.PHONY: all deps demo test crash kill sim bench style check-style man install clean
 
 all:
 	@cmake --preset release $(GENERATOR) -DCMAKE_INSTALL_PREFIX=$(PREFIX) -Wno-dev --log-level=WARNING
@@ -43,6 +44,12 @@ test: deps
 
 crash: all
 	FLATCAKE=$(CURDIR)/$(FLATCAKE) ROUNDS=$(or $(ROUNDS),50) tests/cli/kill_replay.sh
+
+kill:
+	@cmake --preset release $(GENERATOR) -DCMAKE_INSTALL_PREFIX=$(PREFIX) -Wno-dev --log-level=WARNING
+	@cmake --build --preset release -j $(JOBS) --target test_real_kill
+	KILLS=$(or $(KILLS),200) $(RELEASE)/tests/real/test_kill
+	KILLS=$(or $(KILLS),200) FC_BUILD_DIR=$(CURDIR)/$(RELEASE) tests/real/kill_small_disk.sh
 
 SEEDS ?= 1..100000
 sim:

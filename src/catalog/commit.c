@@ -170,7 +170,7 @@ static void on_write(struct fc_io *io)
 	struct fc_commit_batch *batch = write->batch;
 	bool is_short_allowed = fc_is_planted(FC_PLANT_SHORT_HEADER) && io->result >= 0;
 	if (io->result != (int64_t)io->bytes && !is_short_allowed)
-		batch->code = FC_EIO;
+		batch->code = fc_io_code(io);
 	if (--batch->writes_open > 0)
 		return;
 	if (batch->code == FC_OK && !fc_is_planted(FC_PLANT_NO_FINAL_SYNC))
@@ -319,7 +319,7 @@ static void on_sync(struct fc_io *io)
 {
 	struct fc_commit_batch *batch = fc_container_of(io, struct fc_commit_batch, sync);
 	if (io->result < 0)
-		batch->code = FC_EIO;
+		batch->code = fc_io_code(io);
 	if (batch->code != FC_OK || batch->is_final_sync)
 		finish_batch(batch);
 	else

@@ -592,7 +592,7 @@ static void on_io(struct fc_io *io)
 	struct fc_open_job *job = fc_container_of(io, struct fc_open_job, io);
 	int code;
 	if (io->result != (int64_t)io->bytes)
-		code = fail(job, FC_EIO,
+		code = fail(job, fc_io_code(io),
 			    io->op == FC_IO_READ ? "reading what describes it" : "writing what describes it");
 	else
 		code = on_step(job);

@@ -217,8 +217,8 @@ static void settle(struct fc_save_job *job)
 static void on_moved(struct fc_slot *slot)
 {
 	struct fc_save_job *job = slot->stream->job;
-	if (slot->has_failed)
-		job->code = FC_EIO;
+	if (slot->failure != FC_OK)
+		job->code = slot->failure;
 	slot->state = FC_SLOT_FREE;
 	settle(job);
 }

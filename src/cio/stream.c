@@ -59,7 +59,7 @@ static void on_io(struct fc_io *io)
 	send_held(slot->stream);
 	bool is_short_allowed = fc_is_planted(FC_PLANT_SHORT_READ) && io->op == FC_IO_READ && io->result >= 0;
 	if (io->result != (int64_t)io->bytes && !is_short_allowed) {
-		slot->has_failed = true;
+		slot->failure = fc_io_code(io);
 		if (slot_io->run < slot->part.run_count)
 			slot->part.runs[slot_io->run].is_bad = true;
 	}
@@ -104,7 +104,7 @@ void fc_slot_move(struct fc_slot *slot, struct fc_media *media)
 {
 	fc_check(slot->io_count > 0 && slot->ios_open == 0);
 	slot->state = FC_SLOT_MOVING;
-	slot->has_failed = false;
+	slot->failure = FC_OK;
 	slot->ios_open = slot->io_count;
 	slot->stream->commands += slot->io_count;
 	fc_check(slot->stream->held == NULL);

@@ -29,7 +29,7 @@ struct fc_slot {
 	uint64_t io_room, io_count, ios_open;
 	struct fc_copy_batch batch;
 	uint64_t copies_done; /* of the part, after a bad one was skipped */
-	bool has_failed;      /* some I/O of it */
+	int failure;          /* code of some I/O of it; 0: none failed */
 	/* saves */
 	struct fc_copy *copies;
 	uint64_t copy_room;

@@ -96,7 +96,7 @@ static void set_job(struct fc_core *core, struct fc_worker *worker, const struct
 /* A source in memory failed its checksum: cut it, so that it is not tried for ever. */
 static void cut_source(struct fc_core *core, const struct fc_save_job *job)
 {
-	if (job->code == FC_EIO)
+	if (job->code == FC_EIO || job->code == FC_EFULL)
 		core->io_errors++;
 	if (job->bad_segment == NULL)
 		return;
@@ -117,6 +117,14 @@ static void count_written(const struct fc_core *core, struct fc_core_save *save,
 	}
 }
 
+/* The catalog had room, so an operator must hear that it is the medium that has none. */
+static void fail_writing(struct fc_core *core, struct fc_core_save *save, int code)
+{
+	if (code == FC_EFULL)
+		fc_error_set(&save->result.error, code, "save: writing: the arena's own file system or device is full");
+	fail(core, save, code);
+}
+
 static void on_save_ended(struct fc_save_job *job)
 {
 	struct fc_worker *worker = fc_container_of(job, struct fc_worker, save_job);
@@ -129,7 +137,7 @@ static void on_save_ended(struct fc_save_job *job)
 	if (save->is_cancelled)
 		fail(core, save, FC_ECANCELED);
 	else if (job->code != FC_OK)
-		fail(core, save, job->code);
+		fail_writing(core, save, job->code);
 	else
 		commit(core, save);
 }

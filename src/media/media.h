@@ -71,6 +71,15 @@ struct fc_media {
 	struct fc_media_counters counters;
 };
 
+/* Of an I/O that has ended: FC_OK when all its bytes were moved, else why not (FC_EFULL: a file system without room).
+ */
+static inline int fc_io_code(const struct fc_io *io)
+{
+	if (io->result == (int64_t)io->bytes)
+		return FC_OK;
+	return io->result < 0 ? (int)io->result : FC_EIO;
+}
+
 static inline void fc_media_submit(struct fc_media *media, struct fc_io *io)
 {
 	media->ops->submit(media, io);
