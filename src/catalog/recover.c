@@ -20,6 +20,7 @@
 #define TABLE_PIECE_BYTES (1u << 20)
 #define HEADER_SLOTS 64u
 #define HEADER_FIRST_BYTES (8u << 10)
+#define HEADER_READS_MAX 3u /* a segment whose header cannot be read is gone for good */
 
 enum step {
 	START,
@@ -45,6 +46,7 @@ struct header_slot {
 	struct fc_io io;
 	struct fc_open_job *job;
 	uint64_t candidate;
+	unsigned failed_reads; /* of that candidate */
 	uint8_t *memory;
 	size_t memory_bytes;
 };
@@ -352,6 +354,11 @@ static void on_header(struct fc_io *io)
 	uint64_t limit = candidate->entry.chunk_count * arena_of(job)->superblock.chunk_bytes;
 	job->slots_open--;
 	bool is_read = io->result == (int64_t)io->bytes;
+	if (!is_read && ++slot->failed_reads < HEADER_READS_MAX) {
+		job->header_code = read_header(slot, io->bytes);
+		if (job->header_code == FC_OK)
+			return;
+	}
 	if (is_read && fc_header_peek(io->buffer, &encoded_bytes) == FC_OK && encoded_bytes > io->bytes &&
 	    encoded_bytes <= limit) {
 		job->header_code = read_header(slot, encoded_bytes);
@@ -387,6 +394,7 @@ static void fill_slots(struct fc_open_job *job)
 			continue;
 		slot->job = job;
 		slot->candidate = job->next_candidate++;
+		slot->failed_reads = 0;
 		uint64_t bytes =
 			job->candidates[slot->candidate].entry.chunk_count * arena_of(job)->superblock.chunk_bytes;
 		job->header_code = read_header(slot, fc_min_u64(bytes, HEADER_FIRST_BYTES));

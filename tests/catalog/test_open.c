@@ -427,8 +427,9 @@ static void a_medium_that_cannot_be_read_or_written_is_not_opened(void **state)
 			assert_non_null(strstr(world.error.text, "ssd arena: "));
 			next->fail_at = 0;
 			assert_int_equal(world_open(&world), 0);
-			assert_int_equal(stored(&world, keys[1], 16), 4);
 		}
+		/* Not a header either is lost to a read that fails once. */
+		assert_int_equal(stored(&world, keys[1], 16), 4);
 		world_check(&world);
 		world_deinit(&world);
 	}
