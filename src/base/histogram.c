@@ -26,12 +26,19 @@ static void widen(struct fc_histogram *histogram, uint64_t min, uint64_t max)
 	histogram->max = is_empty ? max : fc_max_u64(histogram->max, max);
 }
 
+void fc_histogram_add_many(struct fc_histogram *histogram, uint64_t value, uint64_t count)
+{
+	if (count == 0)
+		return;
+	widen(histogram, value, value);
+	histogram->count += count;
+	histogram->sum += (unsigned __int128)value * count;
+	histogram->buckets[bucket_of(value)] += count;
+}
+
 void fc_histogram_add(struct fc_histogram *histogram, uint64_t value)
 {
-	widen(histogram, value, value);
-	histogram->count++;
-	histogram->sum += value;
-	histogram->buckets[bucket_of(value)]++;
+	fc_histogram_add_many(histogram, value, 1);
 }
 
 void fc_histogram_merge(struct fc_histogram *histogram, const struct fc_histogram *from)

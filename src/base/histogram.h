@@ -27,6 +27,9 @@ struct fc_histogram {
 
 void fc_histogram_add(struct fc_histogram *histogram, uint64_t value);
 
+/* Adds the same value `count` times. */
+void fc_histogram_add_many(struct fc_histogram *histogram, uint64_t value, uint64_t count);
+
 /* Adds all that is in `from`. */
 void fc_histogram_merge(struct fc_histogram *histogram, const struct fc_histogram *from);
 

@@ -7,6 +7,8 @@
 #include <string.h>
 
 static const struct fc_command commands[] = {
+	{"analyze", FC_COMMAND_ANALYZE, "say what a trace is made of, and whether tiering would do for it", "TRACE...",
+	 1, INT_MAX, fc_command_analyze},
 	{"bench", FC_COMMAND_BENCH, "measure this machine and FlatCake on it against the targets", "", 0, 0,
 	 fc_command_bench},
 	{"doctor", FC_COMMAND_DOCTOR, "say what this machine offers and what to do about each lack", "", 0, 0,

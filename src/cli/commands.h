@@ -19,6 +19,7 @@ struct fc_command {
 const struct fc_command *fc_command_at(size_t index);
 const struct fc_command *fc_command_find(const char *name);
 
+int fc_command_analyze(const struct fc_config *config, struct fc_error *error) FC_MUST_USE;
 int fc_command_bench(const struct fc_config *config, struct fc_error *error) FC_MUST_USE;
 int fc_command_doctor(const struct fc_config *config, struct fc_error *error) FC_MUST_USE;
 int fc_command_gen(const struct fc_config *config, struct fc_error *error) FC_MUST_USE;

@@ -22,6 +22,7 @@ enum fc_command_bit {
 	FC_COMMAND_SESSIONS = 1 << 4,
 	FC_COMMAND_STAT = 1 << 5,
 	FC_COMMAND_DOCTOR = 1 << 6,
+	FC_COMMAND_ANALYZE = 1 << 7,
 };
 
 /* Rows of the option table never exceed this. */
@@ -67,6 +68,9 @@ struct fc_config {
 	bool is_lenient;
 	uint64_t session_count; /* replay: at most so many, 0 = all; gen: so many */
 	uint64_t concurrency;   /* sessions that are active at once */
+
+	/* analyze */
+	uint64_t dram_bytes; /* of the tiered cache that is modelled */
 
 	/* gen */
 	uint64_t turn_count;
