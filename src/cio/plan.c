@@ -169,12 +169,13 @@ static uint32_t run_with(const struct fc_part *part, uint64_t offset)
 
 /* ---- copies ---- */
 
-/* Address in memory, or offset in the slot, of an arena offset. */
-static uint8_t *flat_address(const struct fc_plan *plan, const struct fc_part *part, uint32_t run, uint64_t offset)
+/* Address in memory, or offset in the slot, of an arena offset. A number, since an offset is no pointer to calculate
+ * with. */
+static uintptr_t flat_address(const struct fc_plan *plan, const struct fc_part *part, uint32_t run, uint64_t offset)
 {
 	if (run == FC_RUN_NONE)
-		return plan->opts.memory_map + offset;
-	return (uint8_t *)(uintptr_t)(part->runs[run].stage_offset + offset - part->runs[run].offset);
+		return (uintptr_t)(plan->opts.memory_map + offset);
+	return (uintptr_t)(part->runs[run].stage_offset + offset - part->runs[run].offset);
 }
 
 static void add_copies(const struct fc_plan *plan, struct fc_part *part, const struct piece *piece)
@@ -185,8 +186,8 @@ static void add_copies(const struct fc_plan *plan, struct fc_part *part, const s
 	const struct fc_slots *slots = &plan->opts.target->slots[span->group];
 	uint32_t slice_run = is_on_ssd(piece) ? run_with(part, piece->slices_offset) : FC_RUN_NONE;
 	uint32_t checksum_run = is_on_ssd(piece) ? run_with(part, piece->checksums_offset) : FC_RUN_NONE;
-	uint8_t *slice = flat_address(plan, part, slice_run, piece->slices_offset);
-	uint8_t *checksum = flat_address(plan, part, checksum_run, piece->checksums_offset);
+	uintptr_t slice = flat_address(plan, part, slice_run, piece->slices_offset);
+	uintptr_t checksum = flat_address(plan, part, checksum_run, piece->checksums_offset);
 	for (uint64_t i = 0; i < piece->count; i++) {
 		uint64_t block = span->block_first + piece->first + i;
 		bool is_swapped = fc_is_planted(FC_PLANT_SWAP_BLOCKS) && piece->count > 1 && i < 2;
@@ -194,12 +195,12 @@ static void add_copies(const struct fc_plan *plan, struct fc_part *part, const s
 		part->origins[part->copy_count] =
 			(struct fc_origin){piece->span_number, slice_run, checksum_run, block};
 		part->copies[part->copy_count++] = (struct fc_copy){
-			.flat = slice + i * piece->slice_bytes,
+			.flat = (uint8_t *)(slice + i * piece->slice_bytes),
 			.paged = &plan->opts.target->layers[span->group * geometry->layer_count + part->layer],
 			.slot = slots->slots[(is_swapped ? block + 1 - 2 * i : block) - slots->first_block],
 			.bytes = piece->slice_bytes,
 			.seed = fc_slice_seed(key, span->group, part->layer),
-			.checksum = (uint32_t *)(void *)(checksum + i * FC_CHECKSUM_BYTES),
+			.checksum = (uint32_t *)(checksum + i * FC_CHECKSUM_BYTES),
 		};
 	}
 	part->bytes_wanted[fc_gva_medium(piece->placed->base)] += piece->count * piece->slice_bytes;
