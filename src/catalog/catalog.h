@@ -48,6 +48,7 @@ struct fc_catalog_opts {
 	uint64_t chunk_bytes;                    /* for arenas that are formatted; 0: chosen */
 	struct fc_uuid uuid;                     /* for arenas that are formatted: random bits from the caller */
 	uint64_t hash_seed;                      /* random bits for the index */
+	uint32_t index_shards;                   /* 0: as a large store needs; fewer make checks of a small one fast */
 	uint64_t agent_context_tokens, long_reply_tokens;
 	double high_watermark, low_watermark, consolidate_ratio;
 	uint64_t area_bytes_max; /* no layer of a segment is longer: what a window takes at once; 0: no limit */

@@ -634,7 +634,8 @@ static int init_catalog(struct fc_catalog *catalog, const struct fc_catalog_opts
 		fc_list_init(&arena->committing);
 		fc_list_init(&arena->freeing);
 	}
-	struct fc_index_opts index_opts = {.seed = {opts->hash_seed, opts->uuid.low}};
+	struct fc_index_opts index_opts = {.seed = {opts->hash_seed, opts->uuid.low},
+					   .shard_count = opts->index_shards};
 	return fc_index_init(&catalog->index, opts->alloc, &index_opts);
 }
 
