@@ -62,7 +62,7 @@ bench:
 	@rm -rf $(BENCH) && mkdir -p $(BENCH)
 	$(FLATCAKE) bench --dir $(BENCH) --json $(BENCH)/result.json
 
-SOURCES = $(shell find src include examples tests bench -name '*.[ch]' 2>/dev/null)
+SOURCES = $(shell find src include examples tests bench integrations -name '*.[ch]' 2>/dev/null)
 
 style:
 	clang-format -i $(SOURCES)

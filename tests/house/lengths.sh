@@ -5,7 +5,7 @@ set -u
 cd "$FC_SOURCE_DIR" || exit 1
 failed=0
 count=0
-for file in $(find src include examples tests bench -name '*.[ch]' 2>/dev/null); do
+for file in $(find src include examples tests bench integrations -name '*.[ch]' 2>/dev/null); do
 	count=$((count + 1))
 	awk -v file="$file" '
 	/^\{/ { start = FNR }

@@ -9,4 +9,4 @@ case $(clang-format --version) in
 *) echo "another clang-format than 14: $(clang-format --version)"; exit 77 ;;
 esac
 # shellcheck disable=SC2046 # no source's name has a space
-clang-format --dry-run -Werror $(find src include examples tests bench -name '*.[ch]' 2>/dev/null)
+clang-format --dry-run -Werror $(find src include examples tests bench integrations -name '*.[ch]' 2>/dev/null)
