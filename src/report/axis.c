@@ -1,0 +1,82 @@
+#include "report/axis.h"
+
+#include <float.h>
+#include <math.h>
+
+#define MARKS_WANTED 6
+
+bool fc_scale_has(const struct fc_scale *scale, double value)
+{
+	return isfinite(value) && !(scale->is_logarithmic && value <= 0);
+}
+
+double fc_scale_place(const struct fc_scale *scale, double value)
+{
+	if (scale->is_logarithmic)
+		return log(value / scale->first) / log(scale->last / scale->first);
+	return (value - scale->first) / (scale->last - scale->first);
+}
+
+/* 1, 2 or 5 times a power of ten, at least `value`. */
+static double round_step(double value)
+{
+	double power = pow(10, floor(log10(value)));
+	double digit = value / power;
+	double rounded = digit <= 1 ? 1 : digit <= 2 ? 2 : digit <= 5 ? 5 : 10;
+	return rounded * power;
+}
+
+static void set_linear(struct fc_scale *scale, double least, double most)
+{
+	if (most - least < DBL_EPSILON * fmax(fabs(least), fabs(most)) || most == least) {
+		double half = least == 0 ? 1 : fabs(least) / 2;
+		most = least + half;
+		least = least == 0 ? 0 : least - half;
+	}
+	double step = round_step((most - least) / MARKS_WANTED);
+	scale->first = floor(least / step) * step;
+	scale->last = ceil(most / step) * step;
+	size_t count = (size_t)llround((scale->last - scale->first) / step) + 1;
+	for (size_t i = 0; i < count && scale->mark_count < FC_MARKS_MAX; i++)
+		scale->marks[scale->mark_count++] = scale->first + (double)i * step;
+}
+
+/* Marks at powers of ten; over less than three of them also at 2 and 5 times. */
+static void set_logarithmic(struct fc_scale *scale, double least, double most)
+{
+	double low = floor(log10(least)), high = fmax(ceil(log10(most)), low + 1);
+	double every = ceil((high - low + 1) / FC_MARKS_MAX);
+	bool has_between = high - low <= 3;
+	scale->first = pow(10, low);
+	scale->last = pow(10, high);
+	for (double power = low; power <= high; power += every) {
+		static const double digits[] = {1, 2, 5};
+		for (size_t i = 0; i < (has_between && power < high ? 3u : 1u) && scale->mark_count < FC_MARKS_MAX; i++)
+			scale->marks[scale->mark_count++] = digits[i] * pow(10, power);
+	}
+}
+
+void fc_scale_init(struct fc_scale *scale, const struct fc_plot *plot, bool is_x)
+{
+	const struct fc_axis *axis = is_x ? &plot->x : &plot->y;
+	double least = INFINITY, most = -INFINITY;
+	*scale = (struct fc_scale){.is_logarithmic = axis->is_logarithmic};
+	for (size_t i = 0; i < plot->series_count; i++) {
+		const struct fc_series *series = &plot->series[i];
+		for (size_t point = 0; point < series->count; point++) {
+			double value = is_x ? series->x[point] : series->y[point];
+			if (!fc_scale_has(scale, value))
+				continue;
+			least = fmin(least, value);
+			most = fmax(most, value);
+		}
+	}
+	bool is_empty = least > most;
+	if (axis->is_logarithmic) {
+		set_logarithmic(scale, is_empty ? 1 : least, is_empty ? 10 : most);
+		return;
+	}
+	if (is_empty)
+		least = 0, most = 1;
+	set_linear(scale, axis->is_from_zero ? fmin(least, 0) : least, most);
+}

@@ -1,0 +1,249 @@
+/* Does a page show the values that it was given, where they belong, and nothing that a name smuggles in? */
+#include "report/axis.h"
+#include "report/page.h"
+#include "report/plot.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <cmocka.h>
+
+static struct fc_scale scale_of(const double *values, size_t count, bool is_logarithmic, bool is_from_zero)
+{
+	struct fc_series series = {.name = "s", .x = values, .y = values, .count = count};
+	struct fc_plot plot = {.series = &series, .series_count = 1};
+	plot.y.is_logarithmic = is_logarithmic;
+	plot.y.is_from_zero = is_from_zero;
+	struct fc_scale scale;
+	fc_scale_init(&scale, &plot, false);
+	return scale;
+}
+
+static void assert_near(double found, double wanted)
+{
+	assert_true(fabs(found - wanted) <= 1e-9 * fmax(1, fabs(wanted)));
+}
+
+static unsigned count_of(const char *bytes, const char *wanted)
+{
+	unsigned count = 0;
+	for (const char *at = bytes; (at = strstr(at, wanted)) != NULL; at += strlen(wanted))
+		count++;
+	return count;
+}
+
+/* ---- axes ---- */
+
+static void a_linear_axis_ends_at_round_numbers(void **state)
+{
+	(void)state;
+	const double values[] = {12, 87};
+	struct fc_scale scale = scale_of(values, 2, false, true);
+	assert_near(scale.first, 0);
+	assert_near(scale.last, 100);
+	assert_int_equal(scale.mark_count, 6);
+	assert_near(scale.marks[1], 20);
+	assert_near(fc_scale_place(&scale, 25), 0.25);
+	scale = scale_of(values, 2, false, false);
+	assert_near(scale.first, 0); /* steps of 20 below 12 */
+	const double narrow[] = {0.9412, 0.9437};
+	scale = scale_of(narrow, 2, false, false);
+	assert_near(scale.first, 0.941);
+	assert_near(scale.last, 0.944);
+}
+
+static void a_logarithmic_axis_has_whole_decades(void **state)
+{
+	(void)state;
+	const double values[] = {3, 4000};
+	struct fc_scale scale = scale_of(values, 2, true, false);
+	assert_near(scale.first, 1);
+	assert_near(scale.last, 10000);
+	assert_int_equal(scale.mark_count, 5);
+	assert_near(fc_scale_place(&scale, 100), 0.5);
+	const double within[] = {20, 60};
+	scale = scale_of(within, 2, true, false);
+	assert_near(scale.first, 10);
+	assert_near(scale.last, 100);
+	assert_int_equal(scale.mark_count, 4); /* 10, 20, 50, 100 */
+	assert_near(scale.marks[2], 50);
+	assert_false(fc_scale_has(&scale, 0));
+	assert_false(fc_scale_has(&scale, -1));
+}
+
+static void equal_no_and_impossible_values_have_an_axis_too(void **state)
+{
+	(void)state;
+	const double equal[] = {7, 7}, zero[] = {0}, none[] = {NAN, INFINITY}, wide[] = {1e-300, 1e300};
+	const struct fc_scale scales[] = {
+		scale_of(equal, 2, false, false), scale_of(equal, 2, true, false), scale_of(zero, 1, false, true),
+		scale_of(none, 2, false, false),  scale_of(none, 2, true, false),  scale_of(wide, 2, true, false),
+		scale_of(wide, 2, false, false),
+	};
+	for (size_t i = 0; i < sizeof(scales) / sizeof(scales[0]); i++) {
+		assert_true(isfinite(scales[i].first) && isfinite(scales[i].last));
+		assert_true(scales[i].first < scales[i].last);
+		assert_true(scales[i].mark_count >= 2 && scales[i].mark_count <= FC_MARKS_MAX);
+	}
+	assert_true(fc_scale_place(&scales[0], 7) > 0 && fc_scale_place(&scales[0], 7) < 1);
+}
+
+/* ---- plots ---- */
+
+static void a_point_lies_where_its_values_say(void **state)
+{
+	(void)state;
+	struct fc_text page = {0};
+	const double x[] = {0, 50, 100}, y[] = {0, 100, 50};
+	struct fc_series series = {.name = "flat", .x = x, .y = y, .count = 3, .colour = 1};
+	struct fc_plot plot = {.title = "t", .series = &series, .series_count = 1};
+	fc_plot_add(&page, &plot);
+	/* The plane is 628 x 298 units, from (76, 14) to (704, 312). */
+	assert_non_null(strstr(page.bytes, "d=\"M76.0 312.0L390.0 14.0L704.0 163.0\""));
+	assert_int_equal(count_of(page.bytes, "<circle class=\"point c1\""), 3);
+	assert_int_equal(count_of(page.bytes, "<td>50</td>"), 2);
+	fc_text_deinit(&page);
+}
+
+static void what_is_no_number_is_a_gap(void **state)
+{
+	(void)state;
+	struct fc_text page = {0};
+	const double x[] = {0, 1, 2, 3, 4}, y[] = {0, 1, NAN, 1, 0};
+	struct fc_series series = {.name = "s", .x = x, .y = y, .count = 5};
+	struct fc_plot plot = {.title = "t", .series = &series, .series_count = 1};
+	fc_plot_add(&page, &plot);
+	const char *line = strstr(page.bytes, "<path class=\"line c0\" d=\"");
+	assert_non_null(line);
+	const char *end = strstr(line, "\">");
+	unsigned begins = 0;
+	for (const char *at = line; at < end; at++)
+		begins += *at == 'M';
+	assert_int_equal(begins, 2);
+	assert_null(strstr(page.bytes, "nan"));
+	assert_int_equal(count_of(page.bytes, "<td>n/a</td>"), 1);
+	fc_text_deinit(&page);
+}
+
+static void print_ms(char *string, size_t bytes, double value)
+{
+	snprintf(string, bytes, "%.0f ms", value);
+}
+
+static void bars_are_as_long_as_the_sum_of_their_parts(void **state)
+{
+	(void)state;
+	struct fc_text page = {0};
+	const char *names[] = {"flat", "mooncake"}, *parts[] = {"queue", "read"};
+	const double lengths[] = {10, 30, 40, 40};
+	struct fc_bars bars = {.title = "t",
+			       .names = names,
+			       .count = 2,
+			       .part_names = parts,
+			       .part_count = 2,
+			       .lengths = lengths,
+			       .print = print_ms};
+	fc_bars_add(&page, &bars);
+	/* 466 units stand for the longest bar, 80 ms. */
+	assert_non_null(strstr(page.bytes, "c0\" x=\"170.0\" y=\"4.0\" width=\"58.2\""));
+	assert_non_null(strstr(page.bytes, "c1\" x=\"228.2\" y=\"4.0\" width=\"174.8\""));
+	assert_non_null(strstr(page.bytes, "c1\" x=\"403.0\" y=\"30.0\" width=\"233.0\""));
+	assert_non_null(strstr(page.bytes, ">40 ms</text>"));
+	assert_non_null(strstr(page.bytes, ">80 ms</text>"));
+	fc_text_deinit(&page);
+}
+
+static void a_run_that_reaches_over_a_row_goes_on_in_the_next(void **state)
+{
+	(void)state;
+	struct fc_text page = {0};
+	const struct fc_map_run runs[] = {{.first = 5, .count = 10, .owner = 9, .name = "session 9"}};
+	struct fc_map map = {.title = "t", .runs = runs, .run_count = 1, .chunk_count = 240}; /* 10 a row */
+	fc_map_add(&page, &map);
+	assert_int_equal(count_of(page.bytes, "session 9"), 2);
+	assert_non_null(strstr(page.bytes, "c1\" x=\"360.00\" y=\"0\" width=\"360.00\""));
+	assert_non_null(strstr(page.bytes, "c1\" x=\"0.00\" y=\"12\" width=\"360.00\""));
+	fc_text_deinit(&page);
+}
+
+/* ---- pages ---- */
+
+static void make_page(struct fc_text *page, const char *name)
+{
+	const double x[] = {1, 2}, y[] = {1, 2};
+	const char *headings[] = {"policy", "hits"}, *cells[] = {name, "94 %"};
+	struct fc_series series = {.name = name, .x = x, .y = y, .count = 2};
+	struct fc_plot plot = {.title = name, .note = name, .series = &series, .series_count = 1};
+	plot.x.label = plot.y.label = name;
+	struct fc_page_table table = {.headings = headings, .cells = cells, .column_count = 2, .row_count = 1};
+	fc_page_begin(page, name, name);
+	fc_page_section(page, name, name);
+	fc_plot_add(page, &plot);
+	fc_page_add_table(page, &table);
+	fc_page_end(page, name);
+}
+
+static void names_stay_text(void **state)
+{
+	(void)state;
+	struct fc_text page = {0};
+	make_page(&page, "a<script>\"&\n</title>");
+	assert_null(strstr(page.bytes, "<script"));
+	assert_non_null(strstr(page.bytes, "a&lt;script&gt;&quot;&amp; &lt;/title&gt;"));
+	fc_text_deinit(&page);
+}
+
+static void a_page_needs_nothing_from_elsewhere(void **state)
+{
+	(void)state;
+	static const char *const words[] = {"http", "src=", "href=", "url(", "@import", "<script"};
+	struct fc_text page = {0};
+	make_page(&page, "plain");
+	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+		assert_null(strstr(page.bytes, words[i]));
+	fc_text_deinit(&page);
+}
+
+static void a_page_is_written_whole_or_not_at_all(void **state)
+{
+	(void)state;
+	struct fc_text page = {0};
+	struct fc_error error = {0};
+	char path[64];
+	snprintf(path, sizeof(path), "/tmp/fc_report_%ld.html", (long)getpid());
+	make_page(&page, "plain");
+	assert_int_equal(fc_page_write(&page, path, &error), FC_OK);
+	FILE *file = fopen(path, "r");
+	assert_non_null(file);
+	assert_int_equal(fseek(file, 0, SEEK_END), 0);
+	assert_int_equal(ftell(file), page.length);
+	fclose(file);
+	unlink(path);
+	assert_int_equal(fc_page_write(&page, "/nonexistent/x.html", &error), FC_ESYSTEM);
+	assert_non_null(strstr(error.text, "--report: cannot create /nonexistent/x.html"));
+	page.is_out_of_memory = true;
+	assert_int_equal(fc_page_write(&page, path, &error), FC_ENOMEM);
+	assert_int_not_equal(access(path, F_OK), 0);
+	fc_text_deinit(&page);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_linear_axis_ends_at_round_numbers),
+		cmocka_unit_test(a_logarithmic_axis_has_whole_decades),
+		cmocka_unit_test(equal_no_and_impossible_values_have_an_axis_too),
+		cmocka_unit_test(a_point_lies_where_its_values_say),
+		cmocka_unit_test(what_is_no_number_is_a_gap),
+		cmocka_unit_test(bars_are_as_long_as_the_sum_of_their_parts),
+		cmocka_unit_test(a_run_that_reaches_over_a_row_goes_on_in_the_next),
+		cmocka_unit_test(names_stay_text),
+		cmocka_unit_test(a_page_needs_nothing_from_elsewhere),
+		cmocka_unit_test(a_page_is_written_whole_or_not_at_all),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
