@@ -231,6 +231,10 @@ void fc_store_opts_init(struct fc_store_opts *opts);
 int fc_store_open(struct fc_store **store, const char *address, const struct fc_store_opts *opts,
 		  struct fc_error *error);
 
+/* What works only by a fallback here (no io_uring, no direct I/O, memory that may not be locked ...), in sentences for
+ * the operator, to be logged once after the open; "" when there is nothing to say. The store's, until it is closed. */
+const char *fc_store_notice(const struct fc_store *store);
+
 /* Ends every request (FC_ECANCELED), makes everything committed durable, and frees the store. NULL is allowed. Of the
  * store's functions none may be running or follow; loads, saves and KV descriptions that are still there can be waited
  * for, and are freed by their own functions as ever. */

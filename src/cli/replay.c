@@ -88,6 +88,8 @@ static int run(struct replay *replay, struct fc_error *error)
 	int code = fc_live_open(&live, &live_opts, error);
 	if (code != FC_OK)
 		return code;
+	if (fc_store_notice(live.store)[0] != 0)
+		fprintf(stderr, "flatcake: replay: %s\n", fc_store_notice(live.store));
 	fc_progress_init(&replay->progress, stderr, fc_clock_real(), "replay", replay->trace->request_count);
 	code = fc_driver_run(&driver_opts, &live.backend, replay->result, error);
 	fc_progress_deinit(&replay->progress);

@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <poll.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/random.h>
@@ -113,6 +114,20 @@ static int open_core(struct fc_store *store)
 	return code;
 }
 
+/* Media add to their notices until the core has registered its windows with them. */
+static int join_notices(struct fc_store *store)
+{
+	const char *notices[FC_MEDIUM_COUNT] = {"", ""};
+	for (int medium = 0; medium < FC_MEDIUM_COUNT; medium++)
+		if (store->media[medium] != NULL && store->media[medium]->notice != NULL)
+			notices[medium] = store->media[medium]->notice;
+	bool has_both = notices[FC_MEMORY][0] != 0 && notices[FC_SSD][0] != 0;
+	if (asprintf(&store->notice, "%s%s%s", notices[FC_SSD], has_both ? "; " : "", notices[FC_MEMORY]) >= 0)
+		return FC_OK;
+	store->notice = NULL;
+	return fc_error_set(&store->open_error, FC_ENOMEM, "notice");
+}
+
 /* Media and core are opened on the thread that uses them: a ring belongs to one thread. */
 static int open_all(struct fc_store *store)
 {
@@ -126,7 +141,7 @@ static int open_all(struct fc_store *store)
 	while (!store->is_opened)
 		if (fc_core_step(store->core) == 0 && store->media[FC_SSD] != NULL)
 			fc_media_wait(store->media[FC_SSD], NS_PER_MS);
-	return store->open_code;
+	return store->open_code == FC_OK ? join_notices(store) : store->open_code;
 }
 
 /* ---- running ---- */

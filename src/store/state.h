@@ -42,6 +42,7 @@ struct fc_store {
 	int wake_fd;  /* commands wait */
 	int event_fd; /* events wait */
 	struct fc_error open_error;
+	char *notice; /* of all media; never NULL once the store is open */
 
 	pthread_mutex_t mutex; /* everything below */
 	pthread_cond_t changed;
