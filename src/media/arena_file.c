@@ -19,6 +19,7 @@
 #include <linux/fs.h>
 #include <sys/file.h>
 #include <sys/ioctl.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <sys/sysmacros.h>
@@ -233,7 +234,50 @@ static int check_size(const struct fc_arena_file *file, const char *path, uint64
 	if (bytes == 0 || bytes > INT64_MAX)
 		return fc_error_set(error, FC_EINVAL, "%s: size %" PRIu64 ", allowed are 1 to %" PRId64, path, bytes,
 				    INT64_MAX);
-	return bytes > file->bytes ? check_space(file, path, bytes, false, error) : 0;
+	int code = fc_arena_file_check_limit(file, path, bytes, error);
+	return code == 0 && bytes > file->bytes ? check_space(file, path, bytes, false, error) : code;
+}
+
+int fc_arena_file_check_limit(const struct fc_arena_file *file, const char *path, uint64_t bytes,
+			      struct fc_error *error)
+{
+	struct rlimit limit;
+
+	if (file->is_block_device || getrlimit(RLIMIT_FSIZE, &limit) != 0 || bytes <= limit.rlim_cur)
+		return 0;
+	return fc_error_set(error, FC_ELIMIT,
+			    "%s: %" PRIu64 " bytes, and this process may write files of %" PRIu64
+			    " (RLIMIT_FSIZE); raise the limit (ulimit -f) or take a smaller arena",
+			    path, bytes, (uint64_t)limit.rlim_cur);
+}
+
+uint64_t fc_arena_file_hole_bytes(const struct fc_arena_file *file)
+{
+	struct stat status;
+
+	if (file->is_block_device || fstat(file->fd, &status) != 0)
+		return 0;
+	uint64_t present_bytes = (uint64_t)status.st_blocks * 512;
+	return present_bytes < file->bytes ? file->bytes - present_bytes : 0;
+}
+
+int fc_arena_file_fill(struct fc_arena_file *file, const char *path, struct fc_error *error)
+{
+	struct statvfs space;
+	bool is_sparse = false;
+	uint64_t hole_bytes = fc_arena_file_hole_bytes(file);
+	bool has_room =
+		fstatvfs(file->fd, &space) != 0 || space.f_blocks == 0 || hole_bytes / space.f_frsize <= space.f_bfree;
+	int failure = has_room ? set_space_aside(file->fd, file->bytes, &is_sparse) : ENOSPC;
+
+	if (failure == 0)
+		return 0;
+	if (failure == ENOSPC || failure == EDQUOT)
+		return fc_error_set(error, FC_EFULL,
+				    "%s: %" PRIu64 " of its %" PRIu64
+				    " bytes are holes, and its file system has no room to fill them",
+				    path, hole_bytes, file->bytes);
+	return fc_error_set(error, FC_ESYSTEM, "%s: fallocate: %s", path, strerror(failure));
 }
 
 static int grow(struct fc_arena_file *file, const char *path, uint64_t bytes, bool *is_sparse, struct fc_error *error)

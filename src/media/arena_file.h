@@ -33,6 +33,17 @@ int fc_arena_file_open(struct fc_arena_file *file, const struct fc_arena_file_op
 int fc_arena_file_resize(struct fc_arena_file *file, const char *path, uint64_t bytes, bool *is_sparse,
 			 struct fc_error *error) FC_MUST_USE;
 
+/* Sets space aside for every hole of a regular file that is there. FC_EFULL names need and what is there; then, and
+ * where the file system cannot do it, the file is as it was. */
+int fc_arena_file_fill(struct fc_arena_file *file, const char *path, struct fc_error *error) FC_MUST_USE;
+
+/* Bytes of a regular file that no space is set aside for; 0 for others. */
+uint64_t fc_arena_file_hole_bytes(const struct fc_arena_file *file);
+
+/* FC_ELIMIT when RLIMIT_FSIZE lets nobody write so far into a regular file. */
+int fc_arena_file_check_limit(const struct fc_arena_file *file, const char *path, uint64_t bytes,
+			      struct fc_error *error) FC_MUST_USE;
+
 /* Gives up direct I/O. Returns 0, or -1 with errno. */
 int fc_arena_file_make_buffered(struct fc_arena_file *file) FC_MUST_USE;
 

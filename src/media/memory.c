@@ -5,12 +5,16 @@
  * enough private anonymous memory       this process only; transparent huge pages, which memfd has only where the
  * kernel is set so
  *
- * Copies run at the speed of memory only with huge pages: a 1 GiB arena in 4 KiB pages misses the TLB on every page. */
+ * Copies run at the speed of memory only with huge pages: a 1 GiB arena in 4 KiB pages misses the TLB on every page.
+ *
+ * A file gets all its pages at open, an existing one too (it may have holes): where there is no room for them, the open
+ * fails, instead of the first touch. What can still happen to a file later is map_guard.h's business. */
 #define _GNU_SOURCE
 #include "media/memory.h"
 
 #include "host/pages.h"
 #include "media/arena_file.h"
+#include "media/map_guard.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -31,7 +35,8 @@ struct memory_media {
 	struct fc_arena_file file; /* fd -1 for private memory */
 	uint64_t page_bytes;       /* what sizes of mappings are rounded up to */
 	bool is_read_only;
-	char *path; /* NULL without a file */
+	char *path;                 /* NULL without a file */
+	struct fc_map_guard *guard; /* NULL without a path */
 };
 
 static struct memory_media *memory_of(const struct fc_media *media)
@@ -49,6 +54,8 @@ static int64_t run_io(struct memory_media *memory, struct fc_io *io)
 	struct fc_media *media = &memory->media;
 	uint64_t end = 0;
 
+	if (memory->guard != NULL && fc_map_guard_is_broken(memory->guard))
+		return FC_EIO;
 	if (io->op == FC_IO_SYNC) {
 		media->counters.sync_commands++;
 		return (int64_t)io->bytes;
@@ -173,8 +180,10 @@ static int open_file(struct memory_media *memory, const struct fc_memory_opts *o
 	if (code != 0)
 		return code;
 	code = check_is_memory(memory, error);
-	if (code != 0 || memory->file.bytes > 0)
+	if (code != 0)
 		return code;
+	if (memory->file.bytes > 0)
+		return opts->is_read_only ? 0 : fc_arena_file_fill(&memory->file, memory->path, error);
 	if (opts->bytes == 0 || opts->is_read_only)
 		return fc_error_set(error, FC_EINVAL, "%s: empty, and no size was given to make an arena of",
 				    memory->path);
@@ -206,10 +215,19 @@ static void unmap_arena(const struct memory_media *memory, uint8_t *map, uint64_
 		fc_check(munmap(map, fc_align_up(bytes, memory->page_bytes)) == 0);
 }
 
+static int guard_map(const struct memory_media *memory, struct fc_map_guard **guard, uint8_t *map, uint64_t bytes,
+		     struct fc_error *error)
+{
+	if (memory->path == NULL)
+		return 0;
+	return fc_map_guard_new(guard, map, bytes, memory->page_bytes, memory->file.fd, error);
+}
+
 static void memory_close(struct fc_media *media)
 {
 	struct memory_media *memory = memory_of(media);
 	fc_check(fc_list_is_empty(&memory->done));
+	fc_map_guard_free(memory->guard);
 	unmap_arena(memory, media->map, media->bytes);
 	fc_arena_file_close(&memory->file, memory->path, false);
 	free(memory->path);
@@ -265,7 +283,10 @@ int fc_memory_open(const struct fc_memory_opts *opts, struct fc_media **media, s
 	if (code == 0 && (memory->media.map = map_arena(memory, bytes)) == NULL)
 		code = fc_error_set(error, FC_ENOMEM, "memory arena: cannot map %" PRIu64 " bytes: %s", bytes,
 				    strerror(errno));
+	if (code == 0)
+		code = guard_map(memory, &memory->guard, memory->media.map, bytes, error);
 	if (code != 0) {
+		unmap_arena(memory, memory->media.map, bytes);
 		fc_arena_file_close(&memory->file, memory->path, memory->file.is_new);
 		free(memory->path);
 		free(memory);
@@ -305,6 +326,14 @@ int fc_memory_resize(struct fc_media *media, uint64_t bytes, struct fc_error *er
 	uint8_t *map = map_arena(memory, bytes);
 	if (map == NULL)
 		return fc_error_set(error, FC_ENOMEM, "memory arena: cannot map %" PRIu64 " bytes", bytes);
+	struct fc_map_guard *guard = NULL;
+	code = guard_map(memory, &guard, map, bytes, error);
+	if (code != 0) {
+		unmap_arena(memory, map, bytes);
+		return code;
+	}
+	fc_map_guard_free(memory->guard);
+	memory->guard = guard;
 	if (memory->file.fd < 0)
 		memcpy(map, media->map, fc_min_u64(bytes, old_bytes));
 	unmap_arena(memory, media->map, old_bytes);

@@ -242,6 +242,17 @@ static const struct fc_media_ops ssd_ops = {
 	.wait = ssd_wait,
 };
 
+static int check_existing(struct fc_ssd *ssd, struct fc_error *error)
+{
+	uint64_t hole_bytes = fc_arena_file_hole_bytes(&ssd->file);
+
+	if (hole_bytes > 0)
+		add_notice(ssd,
+			   "%s: no space is set aside for %" PRIu64 " of its bytes; a write may find the disk full",
+			   ssd->path, hole_bytes);
+	return fc_arena_file_check_limit(&ssd->file, ssd->path, ssd->file.bytes, error);
+}
+
 static int open_file(struct fc_ssd *ssd, const struct fc_ssd_opts *opts, struct fc_error *error)
 {
 	struct fc_arena_file_opts file_opts = {
@@ -253,8 +264,10 @@ static int open_file(struct fc_ssd *ssd, const struct fc_ssd_opts *opts, struct 
 	bool is_sparse = false;
 
 	int code = fc_arena_file_open(&ssd->file, &file_opts, error);
-	if (code != 0 || ssd->file.bytes > 0)
+	if (code != 0)
 		return code;
+	if (ssd->file.bytes > 0)
+		return opts->is_read_only ? 0 : check_existing(ssd, error);
 	if (opts->bytes == 0 || opts->is_read_only)
 		return fc_error_set(error, FC_EINVAL, "%s: empty, and no size was given to make an arena of",
 				    ssd->path);

@@ -101,6 +101,7 @@ static void free_store(struct fc_store *store)
 	free(store->dir);
 	free(store->ssd_path);
 	free(store->memory_path);
+	free(store->notice);
 	free(store);
 }
 
@@ -121,11 +122,15 @@ void fc_store_release(struct fc_store *store, struct fc_request *request)
 		free_store(store);
 }
 
-/* The program's signals are for the program's threads. */
+/* The program's signals are for the program's threads. Those that tell of a thread's own mistake are not kept away:
+ * blocked, they would end the process without its handlers (media/map_guard.h has one). */
 static int create_thread(struct fc_store *store)
 {
+	static const int own_signals[] = {SIGBUS, SIGSEGV, SIGFPE, SIGILL, SIGTRAP, SIGABRT};
 	sigset_t all, before;
 	sigfillset(&all);
+	for (size_t i = 0; i < fc_array_len(own_signals); i++)
+		sigdelset(&all, own_signals[i]);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
 	int failed = pthread_create(&store->thread, NULL, fc_store_thread, store);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
@@ -184,6 +189,11 @@ void fc_store_close(struct fc_store *store)
 }
 
 /* ---- questions ---- */
+
+const char *fc_store_notice(const struct fc_store *store)
+{
+	return store->notice;
+}
 
 struct match_command {
 	struct fc_command command;
