@@ -7,6 +7,7 @@
 #   make crash     kills a replay 50 times at random moments; each time what it leaves must be whole
 #   make kill      kills a writer 200 times (KILLS=N) here and on a small disk that fills up; what was durable must be there
 #   make sim       runs the core in a simulated world, 100,000 seeds (SEEDS=A..B); a failing one is named, see docs/testing.md
+#   make coverage prints which share of the core's lines and branches the tests and the simulator execute
 #   make bench     measures this machine against the targets of the README, in build/bench
 #   make style     formats the code; make check-style only says what differs
 #   make man       writes packaging/flatcake.1 anew from the program's tables
@@ -22,7 +23,7 @@ BENCH := build/bench
 # An existing build folder keeps the generator that it was made with.
 GENERATOR = $(if $(wildcard $(RELEASE)/CMakeCache.txt)$(CMAKE_GENERATOR),,$(if $(shell command -v ninja),-G Ninja))
 
-.PHONY: all deps demo test crash kill sim bench style check-style man install clean
+.PHONY: all deps demo test crash kill sim coverage bench style check-style man install clean
 
 all:
 	@cmake --preset release $(GENERATOR) -DCMAKE_INSTALL_PREFIX=$(PREFIX) -Wno-dev --log-level=WARNING
@@ -56,6 +57,10 @@ sim:
 	@$(MAKE) --no-print-directory all
 	@cmake --build --preset release -j $(JOBS) --target flatcake_sim_program
 	$(RELEASE)/flatcake-sim --seeds $(SEEDS) --jobs $(JOBS)
+
+coverage: deps
+	@packaging/install-dependencies coverage
+	@JOBS=$(JOBS) tests/coverage
 
 bench:
 	@$(MAKE) --no-print-directory all
