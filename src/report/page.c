@@ -31,6 +31,7 @@ static const char style[] =
 	"details{font-size:.9rem}summary{cursor:pointer}code{font:.85rem "
 	"ui-monospace,monospace;overflow-wrap:anywhere}\n"
 	"footer{margin-top:3rem;border-top:1px solid var(--rule);padding-top:1rem;font-size:.9rem}\n"
+	"@media(max-width:36rem){svg text{font-size:17px}}"
 	"@media print{body{max-width:none;font-size:11pt}details{display:none}}\n";
 
 static void add_element(struct fc_text *page, const char *begin, const char *string, const char *end)

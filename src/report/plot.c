@@ -8,7 +8,7 @@
 /* The picture, in units of the SVG. */
 #define WIDTH 720
 #define HEIGHT 360
-#define LEFT 76
+#define LEFT 92
 #define RIGHT 16
 #define TOP 14
 #define BOTTOM 48
