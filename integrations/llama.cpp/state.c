@@ -172,6 +172,18 @@ static int check_rows(struct reader *reader, const struct state_rows *wanted, ui
 	return FC_OK;
 }
 
+/* Asked for one sequence, the engine names one in every cell. */
+static int check_cells(struct reader *reader, uint32_t cell_count, struct fc_error *error)
+{
+	int code = FC_OK;
+	for (uint32_t cell = 0; code == FC_OK && cell < cell_count && !reader->is_short; cell++) {
+		take_u32(reader); /* the position */
+		code = expect(error, "the number of a cell's sequences", take_u32(reader), 1);
+		take_u32(reader); /* which sequence */
+	}
+	return code;
+}
+
 int state_open(const struct state_shape *shape, uint8_t *bytes, uint64_t size, struct state_view *view,
 	       struct fc_error *error)
 {
@@ -184,8 +196,9 @@ int state_open(const struct state_shape *shape, uint8_t *bytes, uint64_t size, s
 	if (code != FC_OK || view->cell_count == 0)
 		return code == FC_OK ? read_tail(&reader, 0, error) : code;
 	view->cells_at = reader.at;
-	take(&reader, (uint64_t)view->cell_count * CELL_BYTES);
-	code = read_body_header(&reader, &layer_count, error);
+	code = check_cells(&reader, view->cell_count, error);
+	if (code == FC_OK)
+		code = read_body_header(&reader, &layer_count, error);
 	if (code == FC_OK)
 		code = expect(error, "the number of layers", layer_count, shape->layer_count);
 	if (code == FC_OK)
