@@ -667,7 +667,6 @@ static int fill_trace(struct fc_trace_build *build, const struct named *order, s
 	trace->format = build->has_loose ? FC_TRACE_MOONCAKE : FC_TRACE_CLAUDE;
 	trace->block_tokens = build->block_tokens;
 	trace->line_count = (uint32_t)build->line_count;
-	trace->id_bound = IS_PROMPT;
 	int result = build->has_loose ? 0 : renumber(build, order, &trace->id_bound, error);
 	if (result == 0)
 		result = arrange_sessions(build, order, error);

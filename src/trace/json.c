@@ -15,7 +15,6 @@
 #define DEPTH_MAX 32
 #define EXCERPT_BYTES 48
 #define TIME_NS_MAX 1e17
-#define INTEGER_MAX ((uint64_t)INT64_MAX)
 
 struct scan {
 	const char *bytes;
@@ -206,35 +205,60 @@ static int refuse_nul(const struct fc_json_text *text, struct fc_error *error)
 			    line_of(text, offset), shown_path(scan.found_path));
 }
 
+/* A number that does not fit into jansson's. Ids may be larger than those: where a list was left to jansson, it is the
+ * item for which it was left that is wrong. */
+static int refuse_overflow(const struct fc_json_text *text, struct scan *scan, struct fc_error *error)
+{
+	char value[EXCERPT_BYTES + 4];
+	const char *integer = "an integer from 0 to 9223372036854775807";
+	excerpt(text, scan->found_at, value);
+	bool is_integer = strpbrk(value, ".eE") == NULL;
+	if (is_integer && text->is_cut && text->cut->bad_at != UINT64_MAX) {
+		*scan = (struct scan){.bytes = text->bytes,
+				      .byte_count = text->byte_count,
+				      .wanted_offset = (size_t)text->cut->bad_at + 1};
+		scan_value(scan, 0);
+		excerpt(text, scan->found_at, value);
+		integer = FC_JSON_ID_RANGE;
+	}
+	return fc_error_set(error, FC_EINVAL, "%s:%llu: %s: %s; allowed: %s", text->file, line_of(text, scan->found_at),
+			    shown_path(scan->found_path), value, is_integer ? integer : "a number up to 1.8e308");
+}
+
 /* jansson's own words, with the field that it stood at; for a number that does not fit, with the number. */
 static int refuse_syntax(const struct fc_json_text *text, json_error_t *fault, struct fc_error *error)
 {
 	if (json_error_code(fault) == json_error_out_of_memory)
 		return fc_error_set(error, FC_ENOMEM, "%s: no memory for a record", text->file);
 	size_t offset = fault->position > 0 ? (size_t)fault->position : 0;
+	if (text->is_cut)
+		offset = (size_t)fc_cut_place(text->cut, offset);
 	struct scan scan = {.bytes = text->bytes, .byte_count = text->byte_count, .wanted_offset = offset};
 	scan_value(&scan, 0);
-	if (json_error_code(fault) == json_error_numeric_overflow) {
-		char value[EXCERPT_BYTES + 4];
-		excerpt(text, scan.found_at, value);
-		bool is_integer = strpbrk(value, ".eE") == NULL;
-		return fc_error_set(error, FC_EINVAL, "%s:%llu: %s: %s; allowed: %s", text->file,
-				    line_of(text, scan.found_at), shown_path(scan.found_path), value,
-				    is_integer ? "an integer from 0 to 9223372036854775807" : "a number up to 1.8e308");
-	}
+	if (json_error_code(fault) == json_error_numeric_overflow)
+		return refuse_overflow(text, &scan, error);
 	for (char *byte = fault->text; *byte != '\0'; byte++)
 		*byte = *byte >= ' ' && *byte <= '~' ? *byte : '?';
 	return fc_error_set(error, FC_EINVAL, "%s:%llu: %s: not JSON: %s", text->file, line_of(text, offset),
 			    shown_path(scan.found_path), fault->text);
 }
 
-int fc_json_parse(const struct fc_json_text *text, json_t **root, struct fc_error *error)
+int fc_json_parse(struct fc_json_text *text, json_t **root, struct fc_error *error)
 {
 	json_error_t fault;
+	int result = 0;
 	*root = NULL;
 	if (memchr(text->bytes, '\0', text->byte_count) != NULL) /* jansson passes over one behind a number */
 		return refuse_nul(text, error);
-	*root = json_loadb(text->bytes, text->byte_count, JSON_REJECT_DUPLICATES, &fault);
+	if (text->cut != NULL)
+		result = fc_cut_record(text->cut, text->bytes, text->byte_count);
+	if (result < 0)
+		return fc_error_set(error, FC_ENOMEM, "%s: no memory for a record", text->file);
+	text->is_cut = result == 1;
+	if (text->is_cut)
+		*root = json_loadb(text->cut->text, text->cut->text_bytes, JSON_REJECT_DUPLICATES, &fault);
+	else
+		*root = json_loadb(text->bytes, text->byte_count, JSON_REJECT_DUPLICATES, &fault);
 	return *root != NULL ? 0 : refuse_syntax(text, &fault, error);
 }
 
@@ -284,23 +308,40 @@ static int reserve_ids(struct fc_json_ids *ids, size_t count)
 	return 0;
 }
 
+static int no_memory_for_ids(const struct fc_json_text *text, uint64_t count, struct fc_error *error)
+{
+	return fc_error_set(error, FC_ENOMEM, "%s: no memory for %llu ids", text->file, (unsigned long long)count);
+}
+
+static int copy_cut_ids(const struct fc_json_text *text, int64_t number, struct fc_json_ids *ids,
+			struct fc_error *error)
+{
+	const uint64_t *list = fc_cut_list(text->cut, number, &ids->count);
+	if (reserve_ids(ids, ids->count) != 0)
+		return no_memory_for_ids(text, ids->count, error);
+	if (ids->count > 0)
+		memcpy(ids->items, list, ids->count * sizeof(*list));
+	return 0;
+}
+
 int fc_json_member_ids(const struct fc_json_text *text, const struct fc_json_at *at, const json_t *object,
 		       const char *key, struct fc_json_ids *ids, struct fc_error *error)
 {
 	struct fc_json_at member = {.parent = at, .key = key};
 	const json_t *array = json_object_get(object, key);
+	if (text->is_cut && json_is_integer(array))
+		return copy_cut_ids(text, json_integer_value(array), ids, error);
 	if (!json_is_array(array))
 		return fc_json_refuse(text, &member, "an array of integers", error);
 	ids->count = json_array_size(array);
 	if (reserve_ids(ids, ids->count) != 0)
-		return fc_error_set(error, FC_ENOMEM, "%s: no memory for %llu ids", text->file,
-				    (unsigned long long)ids->count);
+		return no_memory_for_ids(text, ids->count, error);
 	for (size_t i = 0; i < ids->count; i++) {
 		struct fc_json_at item = {.parent = &member, .index = i};
-		int result =
-			fc_json_integer(text, &item, json_array_get(array, i), 0, INTEGER_MAX, &ids->items[i], error);
-		if (result != 0)
-			return result;
+		const json_t *id = json_array_get(array, i);
+		if (!json_is_integer(id) || json_integer_value(id) < 0)
+			return fc_json_refuse(text, &item, FC_JSON_ID_RANGE, error);
+		ids->items[i] = (uint64_t)json_integer_value(id);
 	}
 	return 0;
 }

@@ -6,9 +6,11 @@
 #ifndef FC_TRACE_JSON_H
 #define FC_TRACE_JSON_H
 
-#include "base/error.h"
+#include "trace/cut.h"
 
 #include <jansson.h>
+
+#define FC_JSON_ID_RANGE "an integer from 0 to 18446744073709551615"
 
 /* The text of one record: a line of a file, or a whole file. Borrowed. */
 struct fc_json_text {
@@ -16,6 +18,8 @@ struct fc_json_text {
 	uint64_t first_line; /* from 1 */
 	const char *bytes;
 	size_t byte_count;
+	struct fc_cut *cut; /* NULL, or where fc_json_parse() may put lists of ids, see cut.h */
+	bool is_cut;        /* it did */
 };
 
 /* A value's place in a record, from inside out: a member `key` of the object at `parent`, or, with key NULL, an item of
@@ -27,7 +31,7 @@ struct fc_json_at {
 };
 
 /* The caller releases *root with json_decref(). FC_EINVAL, or FC_ENOMEM. */
-FC_MUST_USE int fc_json_parse(const struct fc_json_text *text, json_t **root, struct fc_error *error);
+FC_MUST_USE int fc_json_parse(struct fc_json_text *text, json_t **root, struct fc_error *error);
 
 /* Writes the error about the value at `at`, or about its absence, and returns FC_EINVAL. */
 int fc_json_refuse(const struct fc_json_text *text, const struct fc_json_at *at, const char *allowed,
@@ -46,7 +50,7 @@ FC_MUST_USE int fc_json_member_integer(const struct fc_json_text *text, const st
 				       const json_t *object, const char *key, uint64_t max, uint64_t *result,
 				       struct fc_error *error);
 
-/* The ids of the array that is the member `key`, into `ids`, which is grown; 0 to 2^63 - 1 each. */
+/* The ids of the array that is the member `key`, into `ids`, which is grown; 64 bits each. */
 struct fc_json_ids {
 	uint64_t *items;
 	uint64_t capacity;

@@ -96,7 +96,7 @@ static int take_record(struct load *load, const struct fc_json_text *text, const
 }
 
 /* Parses a text that is one record, or an array of them. */
-static int take_json(struct load *load, const struct fc_json_text *text, struct fc_error *error)
+static int take_json(struct load *load, struct fc_json_text *text, struct fc_error *error)
 {
 	struct fc_json_at root_at = {0};
 	json_t *root;
@@ -217,7 +217,8 @@ static int take_lines(struct load *load, struct cursor *cursor, struct fc_error 
 		struct fc_json_text text = {.file = fc_text_name(cursor->text),
 					    .first_line = cursor->line,
 					    .bytes = line,
-					    .byte_count = trimmed(line, bytes)};
+					    .byte_count = trimmed(line, bytes),
+					    .cut = &load->reader.cut};
 		result = take_json(load, &text, error);
 		if (result != 0)
 			return result;
@@ -229,7 +230,8 @@ static int take_lines(struct load *load, struct cursor *cursor, struct fc_error 
 
 static int take_document(struct load *load, struct cursor *cursor, struct fc_error *error)
 {
-	struct fc_json_text text = {.file = fc_text_name(cursor->text), .first_line = cursor->line};
+	struct fc_json_text text = {
+		.file = fc_text_name(cursor->text), .first_line = cursor->line, .cut = &load->reader.cut};
 	uint64_t bytes;
 	int result = fc_text_rest(cursor->text, &text.bytes, &bytes, error);
 	if (result < 0)
@@ -316,6 +318,7 @@ int fc_trace_load(const char *const *paths, size_t path_count, const struct fc_t
 		result = load_all(&load, paths, path_count, trace, &fault);
 	fc_build_free(load.reader.build);
 	fc_json_ids_deinit(&load.reader.ids);
+	fc_cut_deinit(&load.reader.cut);
 	if (result != 0 && error != NULL)
 		*error = fault;
 	return result;

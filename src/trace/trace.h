@@ -75,7 +75,7 @@ struct fc_trace {
 	uint32_t line_count;
 	uint64_t *suffix_ids;
 	uint64_t suffix_id_count;
-	uint64_t id_bound;             /* ids are below this; 2^63 when they are as the file has them */
+	uint64_t id_bound;             /* ids are below this; 0: they are as the file has them, any 64 bits */
 	uint64_t reference_count;      /* sum of the lengths of all lists */
 	uint64_t skipped_count;        /* records left out because opts.is_lenient was set and they are bad */
 	struct fc_error skipped_first; /* what was wrong with the first of them */
@@ -103,10 +103,11 @@ void fc_trace_opts_init(struct fc_trace_opts *opts);
  * whose names end in .json, .jsonl, .tar, .tgz, .gz, .zst, .xz or .bz2 are read, the rest are counted in
  * `ignored_file_count`.
  *
- * Every number is checked: ids and tokens are integers from 0 to 2^63 - 1. hash_ids must not name more blocks than the
- * input has, the last partial one included (Claude Code lists the full blocks, Mooncake also the partial one); it may
- * name fewer or none. Sessions must have one block size and names that differ. A record that breaks a rule is an error
- * that gives file:line: field, the value, and what is allowed; a damaged archive is an error even with is_lenient.
+ * Every number is checked: ids are integers from 0 to 2^64 - 1, tokens from 0 to 2^63 - 1. hash_ids must not name more
+ * blocks than the input has, the last partial one included (Claude Code lists the full blocks, Mooncake also the
+ * partial one); it may name fewer or none. Sessions must have one block size and names that differ. A record that
+ * breaks a rule is an error that gives file:line: field, the value, and what is allowed; a damaged archive is an error
+ * even with is_lenient.
  *
  * 0, or FC_EINVAL, FC_ESYSTEM, FC_ENOMEM, FC_ELIMIT (documented limits: 2^32 - 2 requests, sessions, lines, blocks of a
  * list and unique blocks of a session; 1 GiB a record). On failure *trace is NULL. */

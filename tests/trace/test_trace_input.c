@@ -10,6 +10,7 @@
 	"{\"id\":\"" name "\",\"block_size\":64,\"hash_id_scope\":\"local\",\"tool_tokens\":64,\"system_tokens\":0,"   \
 	"\"requests\":[{\"t\":0,\"type\":\"s\",\"in\":130,\"out\":1,\"hash_ids\":[1,2]}]}"
 #define INTEGER "an integer from 0 to 9223372036854775807"
+#define ID "an integer from 0 to 18446744073709551615"
 
 static char *folder;
 
@@ -74,9 +75,10 @@ static void mooncake_requests_keep_their_ids_and_know_no_session(void **state)
 static void the_largest_id_is_kept_whole(void **state)
 {
 	(void)state;
-	struct fc_trace *trace = load_text(REQUEST(0, 1000, "9223372036854775807,9007199254740993"));
-	assert_int_equal(trace->suffix_ids[0], 9223372036854775807ull);
+	struct fc_trace *trace = load_text(REQUEST(0, 2000, "18446744073709551615,9007199254740993,9007199254740992"));
+	assert_int_equal(trace->suffix_ids[0], UINT64_MAX);
 	assert_int_equal(trace->suffix_ids[1], 9007199254740993ull);
+	assert_int_equal(trace->suffix_ids[2], 9007199254740992ull);
 	fc_trace_free(trace);
 }
 
@@ -268,15 +270,31 @@ struct bad {
 };
 
 static const struct bad BAD_MOONCAKE[] = {
-	{FIRST "\n" REQUEST(0, 1000, "1,18446744073709551616"),
-	 ":2: hash_ids[1]: 18446744073709551616; allowed: " INTEGER},
-	{REQUEST(0, 1000, "1,9223372036854775808"), ":1: hash_ids[1]: 9223372036854775808; allowed: " INTEGER},
-	{REQUEST(0, 1000, "-1"), ":1: hash_ids[0]: -1; allowed: " INTEGER},
-	{REQUEST(0, 1000, "1,1.5"), ":1: hash_ids[1]: 1.5; allowed: " INTEGER},
-	{REQUEST(0, 1000, "1,1e3"), ":1: hash_ids[1]: 1e3; allowed: " INTEGER},
-	{"\n\n" REQUEST(0, 1000, "\"x\""), ":3: hash_ids[0]: \"x\"; allowed: " INTEGER},
-	{REQUEST(0, 1000, "null"), ":1: hash_ids[0]: null; allowed: " INTEGER},
-	{REQUEST(0, 1000, "[1,2]"), ":1: hash_ids[0]: [1,2]; allowed: " INTEGER},
+	{FIRST "\n" REQUEST(0, 1000, "1,18446744073709551616"), ":2: hash_ids[1]: 18446744073709551616; allowed: " ID},
+	{REQUEST(0, 1000, "9223372036854775808,18446744073709551616"),
+	 ":1: hash_ids[1]: 18446744073709551616; allowed: " ID},
+	{REQUEST(0, 1500, "9223372036854775808,\n184467440737095516150"),
+	 ":2: hash_ids[1]: 184467440737095516150; allowed: " ID},
+	{REQUEST(0, 1000, "1,99999999999999999999"), ":1: hash_ids[1]: 99999999999999999999; allowed: " ID},
+	{REQUEST(0, 1000, "1,01"), ":1: hash_ids[1]: not JSON: invalid token near '0'"},
+	{REQUEST(0, 1000, "1,"), ":1: hash_ids[1]: not JSON: unexpected token near ']'"},
+	{REQUEST(0, 1000, "1 2"), ":1: hash_ids[0]: not JSON: ']' expected near '2'"},
+	{REQUEST(9223372036854775808, 1000, "1"),
+	 ":1: timestamp: 9223372036854775808; allowed: an integer from 0 to 9223372036854775807"},
+	{"{\"timestamp\":0,\"input_length\":9,\"output_length\":7,\"hash_ids\":-1}",
+	 ":1: hash_ids: -1; allowed: an array of integers"},
+	{"{\"timestamp\":0,\"input_length\":9,\"output_length\":7,\"hash_ids\":[1],\"more\":{\"hash_ids\":-1},}",
+	 ":1: more.hash_ids: not JSON: string or '}' expected near '}'"},
+	{"{\"timestamp\":0,\"input_length\":9,\"output_length\":7,\"hash_ids\":[1],\"hash_ids\":[2]}",
+	 ":1: hash_ids[0]: not JSON: duplicate object key near '\"hash_ids\"'"},
+	{FIRST "\n{\"hash_ids\":[1,2,3,4,5,6,7,8,9,10],\"timestamp\":tru}",
+	 ":2: timestamp: not JSON: invalid token near 'tru'"},
+	{REQUEST(0, 1000, "-1"), ":1: hash_ids[0]: -1; allowed: " ID},
+	{REQUEST(0, 1000, "1,1.5"), ":1: hash_ids[1]: 1.5; allowed: " ID},
+	{REQUEST(0, 1000, "1,1e3"), ":1: hash_ids[1]: 1e3; allowed: " ID},
+	{"\n\n" REQUEST(0, 1000, "\"x\""), ":3: hash_ids[0]: \"x\"; allowed: " ID},
+	{REQUEST(0, 1000, "null"), ":1: hash_ids[0]: null; allowed: " ID},
+	{REQUEST(0, 1000, "[1,2]"), ":1: hash_ids[0]: [1,2]; allowed: " ID},
 	{REQUEST(-5, 1000, "1"), ":1: timestamp: -5; allowed: a number from 0 to 100000000000"},
 	{REQUEST(1e999, 1000, "1"), ":1: timestamp: 1e999; allowed: a number up to 1.8e308"},
 	{REQUEST(1e300, 1000, "1"), ":1: timestamp: 1e300; allowed: a number from 0 to 100000000000"},
@@ -292,7 +310,7 @@ static const struct bad BAD_MOONCAKE[] = {
 	{"{\"timestamp\":0,\n" SECOND "\n", ":1: timestamp: not JSON: string or '}' expected near end of file"},
 	{FIRST " " SECOND, ":1: hash_ids[1]: not JSON: end of file expected near '{'"},
 	{"7", ":1: (whole record): not JSON: '[' or '{' expected near '7'"},
-	{"[\n" FIRST ",\n" REQUEST(0, 1000, "1,\n-2") "]", ":4: [1].hash_ids[1]: -2; allowed: " INTEGER},
+	{"[\n" FIRST ",\n" REQUEST(0, 1000, "1,\n-2") "]", ":4: [1].hash_ids[1]: -2; allowed: " ID},
 	{"[3]", ":1: [0]: 3; allowed: an object with \"requests\" (a Claude Code session) or with \"timestamp\" and "
 		"\"hash_ids\" (a Mooncake request)"},
 	{"", ": holds no request"},
@@ -322,11 +340,11 @@ static const struct bad BAD_CLAUDE[] = {
 	{HEAD("64", "[{\"t\":0,\"type\":\"n\",\"in\":1,\"hash_ids\":[]}]"),
 	 ":1: requests[0].out: missing; needed: " INTEGER},
 	{HEAD("64", "[{\"t\":0,\"type\":\"n\",\n\"in\":64,\"out\":1,\"hash_ids\":[\n1.5]}]"),
-	 ":3: requests[0].hash_ids[0]: 1.5; allowed: " INTEGER},
+	 ":3: requests[0].hash_ids[0]: 1.5; allowed: " ID},
 	{HEAD("64",
 	      "[{\"t\":0,\"type\":\"n\",\"in\":64,\"out\":1,\"hash_ids\":[1]},\n{\"t\":0,\"type\":\"n\",\"in\":64,"
 	      "\"out\":1,\"hash_ids\":[18446744073709551616]}]"),
-	 ":2: requests[1].hash_ids[0]: 18446744073709551616; allowed: " INTEGER},
+	 ":2: requests[1].hash_ids[0]: 18446744073709551616; allowed: " ID},
 	{HEAD("64", "[{\"t\":\"0\",\"type\":\"n\"}]"),
 	 ":1: requests[0].t: \"0\"; allowed: a number from 0 to 100000000"},
 	{HEAD("64", "[{\"t\":0,\"type\":\"subagent\",\"tool_tokens\":1,\"system_tokens\":1,\"requests\":[{\"t\":0,"
