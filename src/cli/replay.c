@@ -1,7 +1,9 @@
-/* `flatcake replay`: a trace through a real store, with real bytes, and what came of it. */
+/* `flatcake replay`: a trace through a real store, with real bytes, and what came of it; or, with --simulate, what
+ * simulate.c does. */
 #include "cli/commands.h"
 #include "cli/json_file.h"
 #include "cli/progress.h"
+#include "cli/replay_trace.h"
 #include "replay/driver.h"
 #include "replay/live.h"
 
@@ -24,33 +26,11 @@ struct replay {
 	char model[FC_NAME_BYTES + 32];
 };
 
-static int load_trace(struct replay *replay, struct fc_error *error)
-{
-	const struct fc_config *config = replay->config;
-	struct fc_trace_opts opts;
-	fc_trace_opts_init(&opts);
-	opts.is_lenient = config->is_lenient;
-	opts.share_prompts = config->is_sharing_prompts;
-	opts.include_subagents = config->has_subagents;
-	opts.limit = config->session_count;
-	opts.seed = config->seed;
-	opts.concurrent_sessions = (uint32_t)fc_min_u64(config->concurrency, UINT32_MAX);
-	return fc_trace_load(config->arguments, (size_t)config->argument_count, &opts, &replay->trace, error);
-}
-
-/* Blocks are the trace's: its ids name so many tokens each, and no others can be made of them. */
 static int make_options(struct replay *replay, struct fc_error *error)
 {
-	struct fc_config config = *replay->config;
-	uint64_t asked = config.block_tokens, traced = replay->trace->block_tokens;
-	if (asked != 0 && asked != traced)
-		return fc_error_set(error, FC_EINVAL,
-				    "--block-tokens: %llu does not fit this trace, whose blocks have %llu tokens",
-				    (unsigned long long)asked, (unsigned long long)traced);
-	config.block_tokens = traced;
-	int code = fc_config_store_opts(&config, &replay->geometry, &replay->store_opts, error);
+	int code = fc_replay_make_options(replay->config, replay->trace, &replay->geometry, &replay->store_opts, error);
 	snprintf(replay->model, sizeof(replay->model), "%s/%llu", replay->geometry.name,
-		 (unsigned long long)config.scale);
+		 (unsigned long long)replay->config->scale);
 	return code;
 }
 
@@ -133,10 +113,10 @@ static int judge(const struct fc_replay_result *result, struct fc_error *error)
 	return FC_OK;
 }
 
-int fc_command_replay(const struct fc_config *config, struct fc_error *error)
+static int replay_live(const struct fc_config *config, struct fc_error *error)
 {
 	struct replay replay = {.config = config, .interrupt.fd = -1};
-	int code = load_trace(&replay, error);
+	int code = fc_replay_load_trace(config, &replay.trace, error);
 	if (code == FC_OK)
 		code = make_options(&replay, error);
 	if (code == FC_OK)
@@ -148,4 +128,9 @@ int fc_command_replay(const struct fc_config *config, struct fc_error *error)
 	fc_replay_result_free(replay.result);
 	fc_trace_free(replay.trace);
 	return code;
+}
+
+int fc_command_replay(const struct fc_config *config, struct fc_error *error)
+{
+	return config->is_simulated ? fc_command_simulate(config, error) : replay_live(config, error);
 }

@@ -15,7 +15,7 @@ static int set_default(struct fc_config *config, const struct fc_option *option,
 {
 	if (option->default_text == NULL)
 		return FC_OK;
-	return fc_option_set(option, option->default_text, config, option->name, error);
+	return fc_option_set_in(option, option->default_text, config, option->name, error);
 }
 
 /* Rows may share a field; those that belong to the command come last and so prevail. */
@@ -31,6 +31,15 @@ static int set_defaults(struct fc_config *config, struct fc_error *error)
 		}
 	}
 	return FC_OK;
+}
+
+bool fc_config_is_given(const struct fc_config *config, const char *name)
+{
+	const struct fc_option *option;
+	for (size_t row = 0; (option = fc_option_at(row)) != NULL; row++)
+		if (strcmp(option->name, name) == 0 && config->is_given[row])
+			return true;
+	return false;
 }
 
 /* ---- flags --------------------------------------------------------------------------------------------------------

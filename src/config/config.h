@@ -26,7 +26,7 @@ enum fc_command_bit {
 };
 
 /* Rows of the option table never exceed this. */
-#define FC_OPTIONS_MAX 64
+#define FC_OPTIONS_MAX 96
 
 struct fc_config {
 	enum fc_command_bit command;
@@ -72,6 +72,14 @@ struct fc_config {
 	/* analyze */
 	uint64_t dram_bytes; /* of the tiered cache that is modelled */
 
+	/* replay --simulate */
+	bool is_simulated;
+	const char *hardware;        /* a profile's name or path */
+	const char *policies;        /* names with commas, or "all" */
+	const char *policy_settings; /* NULL: none */
+	const char *rates;           /* several instead of `rate_per_s`, with commas; NULL: none */
+	uint64_t job_count;          /* processes at once; 0: one a core */
+
 	/* gen */
 	uint64_t turn_count;
 	double length_ratio;
@@ -91,6 +99,7 @@ struct fc_config {
 	const char **arguments; /* what is not an option, in order; the strings are argv's */
 	int argument_count;
 
+	bool is_given[FC_OPTIONS_MAX];     /* by row of the option table: set by somebody, not a default */
 	char *owned_texts[FC_OPTIONS_MAX]; /* texts that came from the YAML file, by row of the option table */
 };
 
@@ -116,6 +125,10 @@ struct fc_config_problem {
 int fc_config_load(struct fc_config *config, const struct fc_config_sources *sources,
 		   struct fc_config_problem *problem) FC_MUST_USE;
 void fc_config_free(struct fc_config *config);
+
+/* Whether somebody set this option (its name as a flag, without the dashes), so that what stands in its field is more
+ * than a default. */
+bool fc_config_is_given(const struct fc_config *config, const char *name);
 
 /* The model and the options of a store as `config` describes them. `opts` refers to `geometry` and to `config`. */
 int fc_config_store_opts(const struct fc_config *config, struct fc_geometry *geometry, struct fc_store_opts *opts,

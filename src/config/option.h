@@ -63,6 +63,10 @@ void fc_option_describe(const struct fc_option *option, char *text, size_t text_
 int fc_option_set(const struct fc_option *option, const char *value, struct fc_config *config, const char *place,
 		  struct fc_error *error) FC_MUST_USE;
 
+/* The same for rows of other tables, whose offsets are those of a struct of their own. */
+int fc_option_set_in(const struct fc_option *option, const char *value, void *settings, const char *place,
+		     struct fc_error *error) FC_MUST_USE;
+
 /* Reads a YAML file into `config`. */
 int fc_config_read_yaml(struct fc_config *config, const char *path, struct fc_config_problem *problem) FC_MUST_USE;
 

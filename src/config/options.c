@@ -108,6 +108,20 @@ static const struct fc_option options[] = {
 	 .help = "sessions that are active at once, on average, where the trace does not say when each began", .min = 1,
 	 .max = 1000000},
 
+	{"simulate", NULL, FC_OPTION_SWITCH, FIELD(is_simulated), FC_COMMAND_REPLAY, "off",
+	 .help = "replay on a simulated node in virtual time instead of through a real store on this machine"},
+	{"policy", "NAMES", FC_OPTION_TEXT, FIELD(policies), FC_COMMAND_REPLAY, "flat",
+	 .help = "with --simulate: caches to compare, names with commas, or all"},
+	{"hardware", "PROFILE", FC_OPTION_TEXT, FIELD(hardware), FC_COMMAND_REPLAY, "8xb200-deepseek-v4-flash",
+	 .help = "with --simulate: the node, the name of a profile or the path of one; its model and budgets are used "
+		 "where --model, --memory and --ssd are not given"},
+	{"set", "SETTINGS", FC_OPTION_TEXT, FIELD(policy_settings), FC_COMMAND_REPLAY, NULL,
+	 .help = "with --simulate: settings of policies, POLICY.KEY=VALUE with commas"},
+	{"rates", "LIST", FC_OPTION_TEXT, FIELD(rates), FC_COMMAND_REPLAY, NULL,
+	 .help = "with --simulate: several values of --rate, with commas"},
+	{"jobs", "N", FC_OPTION_COUNT, FIELD(job_count), FC_COMMAND_REPLAY, "0",
+	 .help = "with --simulate: runs at once; 0: one a core. Results do not depend on it", .max = 1024},
+
 	{"turns", "N", FC_OPTION_COUNT, FIELD(turn_count), FC_COMMAND_GEN, "45",
 	 .help = "requests of the median session", .min = 1, .max = 100000},
 	{"length", "RATIO", FC_OPTION_RATIO, FIELD(length_ratio), FC_COMMAND_GEN, "1",

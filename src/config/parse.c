@@ -171,7 +171,16 @@ static void make_printable(const char *value, char shown[80])
 int fc_option_set(const struct fc_option *option, const char *value, struct fc_config *config, const char *place,
 		  struct fc_error *error)
 {
-	if (set_field(option, value, (char *)config + option->field_offset))
+	int code = fc_option_set_in(option, value, config, place, error);
+	if (code == FC_OK)
+		config->is_given[option - fc_option_at(0)] = true;
+	return code;
+}
+
+int fc_option_set_in(const struct fc_option *option, const char *value, void *settings, const char *place,
+		     struct fc_error *error)
+{
+	if (set_field(option, value, (char *)settings + option->field_offset))
 		return FC_OK;
 	char shown[80], allowed[256];
 	make_printable(value, shown);

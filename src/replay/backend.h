@@ -11,26 +11,7 @@
 #ifndef FC_REPLAY_BACKEND_H
 #define FC_REPLAY_BACKEND_H
 
-#include "base/error.h"
-
-#define FC_TURN_POINTS_MAX 2
-
-/* One request, as its backend sees it. Embedded in the driver's request; fields are set by the driver, keys are
- * borrowed until end(). */
-struct fc_replay_turn {
-	const struct fc_key *keys;
-	uint64_t input_blocks;  /* what is loaded */
-	uint64_t stored_blocks; /* what is saved: with the reply */
-	struct fc_session_id session;
-	uint64_t arrival_ns;
-	/* known when it is saved */
-	uint64_t turn;
-	uint64_t previous_reply_tokens;
-	uint64_t shared_blocks;
-	uint64_t resume_points[FC_TURN_POINTS_MAX]; /* ascending, in blocks; the device has seen them */
-	uint64_t resume_point_count;
-	void *place; /* the backend's */
-};
+#include "replay/turn.h"
 
 struct fc_replay_event {
 	enum fc_event_kind kind; /* READY, LOADED or SAVED */

@@ -292,24 +292,12 @@ static void count_times(struct driver *driver, const struct request *request)
 	fc_histogram_add(&result->ttft, whole_ns);
 }
 
-/* Resume points besides the path's end: where the system prompt ends and where other conversations leave this one, as
- * far as the device has seen the windows and states there: it has if the prefix that was delivered ends no later. */
 static void set_signals(struct driver *driver, struct request *request)
 {
 	struct fc_replay_turn *turn = &request->turn;
-	uint64_t end = turn->stored_blocks - turn->stored_blocks % driver->granule;
-	uint64_t prompt = request->traced->shared_tokens / driver->opts->geometry->block_tokens;
+	uint64_t prompt_blocks = request->traced->shared_tokens / driver->opts->geometry->block_tokens;
 	turn->shared_blocks = fc_oracle_shared(driver->oracle, request->path->numbers, request->path->count);
-	uint64_t points[FC_TURN_POINTS_MAX] = {fc_min_u64(prompt, turn->shared_blocks),
-					       fc_max_u64(prompt, turn->shared_blocks)};
-	turn->resume_point_count = 0;
-	for (int i = 0; i < FC_TURN_POINTS_MAX; i++) {
-		uint64_t point = points[i] - points[i] % driver->granule;
-		bool is_seen = point > 0 && point >= request->load.blocks && point < end;
-		uint64_t last = turn->resume_point_count > 0 ? turn->resume_points[turn->resume_point_count - 1] : 0;
-		if (is_seen && point > last)
-			turn->resume_points[turn->resume_point_count++] = point;
-	}
+	fc_turn_set_points(turn, prompt_blocks, request->load.blocks, driver->granule);
 }
 
 static void end_prefill(struct driver *driver, struct request *request)

@@ -24,7 +24,7 @@ rules() {
 	sim      system base format catalog cio sched core clock/clock.h media/media.h device/device.h sim
 	config   system base config
 	report   system base host report trace
-	replay   system base format host clock media device store trace config report replay cli/table.h cli/progress.h cli/json_file.h
+	replay   system base format host clock catalog cio sched core media device store trace config report replay cli/table.h cli/progress.h cli/json_file.h
 	bench    system base format host clock media catalog bench
 	cli      system base format host clock media device catalog cio sched store wire cluster trace analyze sim config report replay bench cli
 	END

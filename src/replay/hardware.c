@@ -1,0 +1,212 @@
+#include "replay/hardware.h"
+
+#include "base/check.h"
+#include "config/pairs.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define FIELD(member) offsetof(struct fc_hardware, member)
+#define SECOND_NS 1000000000ull
+#define TIB (1ull << 40)
+#define SPEED_MAX 1000000000000000ull
+
+#define BYTES(key, min_bytes)                                                                                          \
+	{                                                                                                              \
+		.name = #key, .type = FC_OPTION_SIZE, .field_offset = FIELD(key), .min = (min_bytes), .max = 256 * TIB \
+	}
+#define SPEED(key)                                                                                                     \
+	{                                                                                                              \
+		.name = #key, .type = FC_OPTION_COUNT, .field_offset = FIELD(key), .min = 1000, .max = SPEED_MAX       \
+	}
+#define TIME(key)                                                                                                      \
+	{                                                                                                              \
+		.name = #key, .type = FC_OPTION_DURATION, .field_offset = FIELD(key), .max = SECOND_NS                 \
+	}
+#define COUNT(key, least, most)                                                                                        \
+	{                                                                                                              \
+		.name = #key, .type = FC_OPTION_COUNT, .field_offset = FIELD(key), .min = (least), .max = (most)       \
+	}
+#define SWITCH(key, field)                                                                                             \
+	{                                                                                                              \
+		.name = #key, .type = FC_OPTION_BOOL, .field_offset = FIELD(field)                                     \
+	}
+
+static const struct fc_option rows[] = {
+	{.name = "model", .type = FC_OPTION_TEXT, .field_offset = FIELD(model)},
+	COUNT(workers, 1, 1024),
+	BYTES(hbm_kv_bytes, 1),
+	SPEED(hbm_bytes_per_s),
+	{.name = "prefill_tokens_per_s",
+	 .type = FC_OPTION_RATE,
+	 .field_offset = FIELD(prefill_tokens_per_s),
+	 .ratio_min = 1,
+	 .ratio_max = 1e12},
+	COUNT(prefill_context_tokens, 0, 1ull << 40),
+	TIME(step_ns),
+	TIME(decode_step_ns),
+	TIME(decode_request_ns),
+	SWITCH(decode, is_decoding),
+	COUNT(chunk_tokens, 1, 1ull << 32),
+	COUNT(batch_max, 1, 65536),
+	SWITCH(overlap, has_overlap),
+	BYTES(memory_bytes, 0),
+	BYTES(ssd_bytes, 0),
+	SPEED(dram_bytes_per_s),
+	SPEED(link_up_bytes_per_s),
+	SPEED(link_down_bytes_per_s),
+	TIME(copy_ns),
+	COUNT(ssd_count, 1, 256),
+	BYTES(ssd_stripe_bytes, 4096),
+	SPEED(ssd_read_bytes_per_s),
+	SPEED(ssd_write_bytes_per_s),
+	TIME(ssd_command_ns),
+	TIME(ssd_latency_ns),
+	TIME(direct_command_ns),
+	TIME(kernel_command_ns),
+	TIME(file_open_ns),
+};
+
+struct reader {
+	struct fc_hardware *hardware;
+	const char *path;
+	struct fc_error *error;
+	size_t seen_at[sizeof(rows) / sizeof(rows[0])];
+};
+
+static const struct fc_option *find_row(const char *key)
+{
+	for (size_t i = 0; i < fc_array_len(rows); i++)
+		if (strcmp(rows[i].name, key) == 0)
+			return &rows[i];
+	return NULL;
+}
+
+static int on_pair(void *context, const struct fc_pair *pair)
+{
+	struct reader *reader = context;
+	char place[FC_ERROR_TEXT_BYTES / 2];
+	const char *value = pair->value;
+	const struct fc_option *row = find_row(pair->key);
+	if (row == NULL || strlen(pair->key) != pair->key_len)
+		return fc_error_set(reader->error, FC_EINVAL, "%s:%zu: a profile has no \"%.80s\"", reader->path,
+				    pair->line, pair->key);
+	size_t *seen_at = &reader->seen_at[row - rows];
+	if (*seen_at != 0)
+		return fc_error_set(reader->error, FC_EINVAL, "%s:%zu: \"%s\" stands twice, first in line %zu",
+				    reader->path, pair->line, pair->key, *seen_at);
+	*seen_at = pair->line;
+	if (row->type == FC_OPTION_TEXT) {
+		value = reader->hardware->owned_texts[0] = strdup(pair->value);
+		if (value == NULL)
+			return fc_error_set(reader->error, FC_ENOMEM, "no memory for %s", reader->path);
+	}
+	snprintf(place, sizeof(place), "%.160s:%zu: %s", reader->path, pair->line, pair->key);
+	return fc_option_set_in(row, value, reader->hardware, place, reader->error);
+}
+
+static int read_file(struct fc_hardware *hardware, const char *path, struct fc_error *error)
+{
+	struct reader reader = {.hardware = hardware, .path = path, .error = error};
+	int code = fc_pairs_read(path, on_pair, &reader, error);
+	for (size_t i = 0; i < fc_array_len(rows) && code == FC_OK; i++)
+		if (reader.seen_at[i] == 0)
+			code = fc_error_set(error, FC_EINVAL, "%s: \"%s\" is missing", path, rows[i].name);
+	return code;
+}
+
+/* ---- finding one ---- */
+
+/* Where profiles lie: the first of these folders that is there. */
+static const char *profile_folder(void)
+{
+	const char *named = getenv("FLATCAKE_PROFILES");
+	if (named != NULL && named[0] != '\0')
+		return named;
+	return access(FLATCAKE_SOURCE_PROFILES, R_OK) == 0 ? FLATCAKE_SOURCE_PROFILES : FLATCAKE_INSTALLED_PROFILES;
+}
+
+static int compare_names(const struct dirent **a, const struct dirent **b)
+{
+	return strcmp((*a)->d_name, (*b)->d_name);
+}
+
+static int is_profile(const struct dirent *entry)
+{
+	size_t length = strlen(entry->d_name);
+	return length > 5 && strcmp(entry->d_name + length - 5, ".yaml") == 0;
+}
+
+static int unknown_profile(const char *name, struct fc_error *error)
+{
+	char names[FC_ERROR_TEXT_BYTES / 2] = "";
+	struct dirent **entries = NULL;
+	size_t used = 0;
+	int count = scandir(profile_folder(), &entries, is_profile, compare_names);
+	for (int i = 0; i < count; i++) {
+		int length = (int)strlen(entries[i]->d_name) - 5;
+		if (used + (size_t)length + 3 < sizeof(names))
+			used += (size_t)snprintf(names + used, sizeof(names) - used, "%s%.*s", used > 0 ? ", " : "",
+						 length, entries[i]->d_name);
+		free(entries[i]);
+	}
+	free(entries);
+	return fc_error_set(error, FC_ENOENT, "there is no hardware profile \"%.80s\"; there are %s in %.120s", name,
+			    used > 0 ? names : "none", profile_folder());
+}
+
+static void set_name(struct fc_hardware *hardware, const char *path)
+{
+	const char *last = strrchr(path, '/');
+	last = last == NULL ? path : last + 1;
+	size_t length = strlen(last);
+	if (length > 5 && strcmp(last + length - 5, ".yaml") == 0)
+		length -= 5;
+	snprintf(hardware->name, sizeof(hardware->name), "%.*s", (int)fc_min_u64(length, sizeof(hardware->name) - 1),
+		 last);
+}
+
+int fc_hardware_load(struct fc_hardware *hardware, const char *name, struct fc_error *error)
+{
+	char *path = NULL;
+	*hardware = (struct fc_hardware){0};
+	set_name(hardware, name);
+	if (strchr(name, '/') != NULL || access(name, R_OK) == 0)
+		return read_file(hardware, name, error);
+	if (asprintf(&path, "%s/%s.yaml", profile_folder(), name) < 0)
+		return fc_error_set(error, FC_ENOMEM, "no memory for the path of a profile");
+	int code = access(path, R_OK) == 0 ? read_file(hardware, path, error) : unknown_profile(name, error);
+	free(path);
+	return code;
+}
+
+void fc_hardware_deinit(struct fc_hardware *hardware)
+{
+	for (size_t i = 0; i < fc_array_len(hardware->owned_texts); i++)
+		free(hardware->owned_texts[i]);
+	*hardware = (struct fc_hardware){0};
+}
+
+/* ---- how fast it computes ---- */
+
+uint64_t fc_hardware_prefill_ns(const struct fc_hardware *hardware, uint64_t tokens, uint64_t context)
+{
+	if (!isfinite(hardware->prefill_tokens_per_s))
+		return 0;
+	double time_ns = (double)tokens * 1e9 / hardware->prefill_tokens_per_s;
+	if (hardware->prefill_context_tokens > 0)
+		time_ns *= 1 + ((double)context + (double)tokens / 2) / (double)hardware->prefill_context_tokens;
+	return (uint64_t)time_ns;
+}
+
+uint64_t fc_hardware_decode_ns(const struct fc_hardware *hardware, uint64_t requests, uint64_t kv_bytes)
+{
+	double reading_ns = (double)kv_bytes * 1e9 / (double)hardware->hbm_bytes_per_s;
+	return requests == 0 ? 0
+			     : hardware->decode_step_ns + requests * hardware->decode_request_ns + (uint64_t)reading_ns;
+}

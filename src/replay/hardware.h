@@ -1,0 +1,64 @@
+/* Hardware profiles: what a simulated node is made of, and how fast its engine computes.
+ *
+ * A profile is a YAML file of "name: number" lines; profiles/ holds some, with the origin of every number as a comment.
+ * A worker is one engine process, a data-parallel rank, or a group of GPUs that work on one batch together; its numbers
+ * are those of the whole group. */
+#ifndef FC_REPLAY_HARDWARE_H
+#define FC_REPLAY_HARDWARE_H
+
+#include "config/option.h"
+
+struct fc_hardware {
+	char name[FC_NAME_BYTES];
+	const char *model; /* the preset whose KV is meant, unless --model says otherwise */
+	uint64_t workers;
+
+	/* the engine, each worker */
+	uint64_t hbm_kv_bytes;           /* for the KV of requests under way */
+	uint64_t hbm_bytes_per_s;        /* at which decoding reads KV, and a window is scattered */
+	double prefill_tokens_per_s;     /* at short contexts */
+	uint64_t prefill_context_tokens; /* at this context a new token costs twice as much; 0: context costs nothing */
+	uint64_t step_ns;                /* fixed part of every step: launches, sampling, scheduling */
+	uint64_t decode_step_ns;         /* what a step with any decoding takes at least: weights are read once */
+	uint64_t decode_request_ns;      /* and for each request in it */
+	bool is_decoding;                /* off: replies take no time */
+	uint64_t chunk_tokens;           /* most new tokens that a step prefills */
+	uint64_t batch_max;              /* requests that are computed at once */
+	bool has_overlap;                /* prefill of a layer may run while later layers are on their way */
+
+	/* the node */
+	uint64_t memory_bytes, ssd_bytes; /* budgets of the cache, unless --memory and --ssd say otherwise */
+	uint64_t dram_bytes_per_s;        /* read and written together */
+	uint64_t link_up_bytes_per_s;     /* host to device, each worker */
+	uint64_t link_down_bytes_per_s;   /* device to host */
+	uint64_t copy_ns;                 /* to start a copy on a device */
+	uint64_t ssd_count;               /* drives, striped */
+	uint64_t ssd_stripe_bytes;        /* of the arena on one drive before the next */
+	uint64_t ssd_read_bytes_per_s;    /* each drive */
+	uint64_t ssd_write_bytes_per_s;
+	uint64_t ssd_command_ns;    /* that a drive is busy with a command besides its bytes: 1 / its IOPS */
+	uint64_t ssd_latency_ns;    /* from a command to its end on an idle drive, besides its bytes */
+	uint64_t direct_command_ns; /* software of a read that goes straight to the device, for each command */
+	uint64_t kernel_command_ns; /* of one that goes through the kernel's file system and page cache */
+	uint64_t file_open_ns;      /* to open and close a file */
+
+	char *owned_texts[2];
+};
+
+/* Finds a profile by name (in $FLATCAKE_PROFILES, the source's or the installed folder) or by path, and reads it. Every
+ * name has to be there once. FC_ENOENT with the names of those that there are, FC_EINVAL with path, line and what is
+ * allowed. To be freed also after a failure. */
+FC_MUST_USE int fc_hardware_load(struct fc_hardware *hardware, const char *name, struct fc_error *error);
+void fc_hardware_deinit(struct fc_hardware *hardware);
+
+/* How long `tokens` new ones take behind `context` others, in nanoseconds:
+ *
+ *     tokens / rate x (1 + (context + tokens / 2) / prefill_context_tokens)
+ *
+ * Everything but attention costs the same for each token; attention costs in proportion to what it looks back on. */
+uint64_t fc_hardware_prefill_ns(const struct fc_hardware *hardware, uint64_t tokens, uint64_t context);
+
+/* One step of decoding for `requests` whose KV together is `kv_bytes`. */
+uint64_t fc_hardware_decode_ns(const struct fc_hardware *hardware, uint64_t requests, uint64_t kv_bytes);
+
+#endif

@@ -1,0 +1,67 @@
+#include "replay/machine.h"
+
+#include <stdlib.h>
+
+int fc_machine_init(struct fc_machine *machine, const struct fc_hardware *hardware, struct fc_world *world)
+{
+	*machine = (struct fc_machine){.hardware = hardware, .world = world};
+	machine->drives = calloc(hardware->ssd_count, sizeof(*machine->drives));
+	machine->links = calloc(hardware->workers, sizeof(*machine->links));
+	if (machine->drives == NULL || machine->links == NULL)
+		return FC_ENOMEM;
+	for (uint64_t i = 0; i < hardware->workers; i++) {
+		machine->links[i].up.bytes_per_s = hardware->link_up_bytes_per_s;
+		machine->links[i].down.bytes_per_s = hardware->link_down_bytes_per_s;
+	}
+	machine->dram.bytes_per_s = hardware->dram_bytes_per_s;
+	return FC_OK;
+}
+
+void fc_machine_deinit(struct fc_machine *machine)
+{
+	free(machine->drives);
+	free(machine->links);
+	*machine = (struct fc_machine){0};
+}
+
+/* The part of one command, or of several, that falls on one drive. */
+static uint64_t use_drive(struct fc_machine *machine, uint64_t from_ns, uint64_t stripe, uint64_t bytes,
+			  uint64_t commands, uint64_t bytes_per_s)
+{
+	struct fc_pipe *drive = &machine->drives[stripe % machine->hardware->ssd_count];
+	drive->bytes += bytes;
+	return fc_pipe_occupy(drive, from_ns,
+			      commands * machine->hardware->ssd_command_ns + fc_transfer_ns(bytes, bytes_per_s));
+}
+
+static uint64_t spread(struct fc_machine *machine, uint64_t from_ns, uint64_t offset, uint64_t bytes,
+		       uint64_t unit_bytes, uint64_t bytes_per_s, uint64_t *command_count)
+{
+	uint64_t stripe_bytes = machine->hardware->ssd_stripe_bytes, end_ns = from_ns;
+	for (uint64_t at = offset, end = offset + bytes; at < end;) {
+		uint64_t stripe = at / stripe_bytes;
+		uint64_t part = fc_min_u64(end, (stripe + 1) * stripe_bytes) - at;
+		uint64_t commands = unit_bytes == 0 ? 1 : (part + unit_bytes - 1) / unit_bytes;
+		end_ns = fc_max_u64(end_ns, use_drive(machine, from_ns, stripe, part, commands, bytes_per_s));
+		*command_count += commands;
+		at += part;
+	}
+	return end_ns + machine->hardware->ssd_latency_ns;
+}
+
+uint64_t fc_machine_read(struct fc_machine *machine, uint64_t from_ns, uint64_t offset, uint64_t bytes,
+			 uint64_t unit_bytes)
+{
+	uint64_t end_ns = spread(machine, from_ns, offset, bytes, unit_bytes, machine->hardware->ssd_read_bytes_per_s,
+				 &machine->read_commands);
+	machine->bytes_read += bytes;
+	fc_series_add(&machine->read_series, end_ns, bytes);
+	return end_ns;
+}
+
+uint64_t fc_machine_write(struct fc_machine *machine, uint64_t from_ns, uint64_t offset, uint64_t bytes)
+{
+	machine->bytes_written += bytes;
+	return spread(machine, from_ns, offset, bytes, 0, machine->hardware->ssd_write_bytes_per_s,
+		      &machine->write_commands);
+}

@@ -1,0 +1,86 @@
+/* The list of policies, and how their settings are read. */
+#include "replay/policy.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define POLICY(name) extern const struct fc_policy_type name
+POLICY(fc_policy_flat);
+POLICY(fc_policy_flat_one_queue);
+POLICY(fc_policy_flat_no_merge);
+POLICY(fc_policy_flat_no_overlap);
+POLICY(fc_policy_flat_fifo);
+POLICY(fc_policy_flat_no_consolidate);
+POLICY(fc_policy_recompute);
+#undef POLICY
+
+/* In the order of `--policy all`. */
+static const struct fc_policy_type *const types[] = {
+	&fc_policy_flat,          &fc_policy_flat_one_queue,  &fc_policy_flat_fifo,
+	&fc_policy_flat_no_merge, &fc_policy_flat_no_overlap, &fc_policy_flat_no_consolidate,
+	&fc_policy_recompute,
+};
+
+const struct fc_policy_type *fc_policy_at(size_t index)
+{
+	return index < fc_array_len(types) ? types[index] : NULL;
+}
+
+const struct fc_policy_type *fc_policy_find(const char *name, size_t name_len)
+{
+	for (size_t i = 0; i < fc_array_len(types); i++)
+		if (strlen(types[i]->name) == name_len && memcmp(types[i]->name, name, name_len) == 0)
+			return types[i];
+	return NULL;
+}
+
+static const struct fc_option *find_setting(const struct fc_policy_type *type, const char *key)
+{
+	for (size_t i = 0; i < type->settings_count; i++)
+		if (strcmp(type->settings[i].name, key) == 0)
+			return &type->settings[i];
+	return NULL;
+}
+
+/* One "NAME.KEY=VALUE". */
+static int read_setting(const struct fc_policy_type *type, char *text, void *settings, struct fc_error *error)
+{
+	char *dot = strchr(text, '.'), *equals = strchr(text, '=');
+	if (dot == NULL || equals == NULL || equals < dot)
+		return fc_error_set(error, FC_EINVAL, "--set: \"%.80s\"; POLICY.KEY=VALUE is allowed", text);
+	*equals = '\0';
+	const struct fc_policy_type *named = fc_policy_find(text, (size_t)(dot - text));
+	if (named == NULL)
+		return fc_error_set(error, FC_EINVAL, "--set: there is no policy \"%.*s\"", (int)(dot - text), text);
+	const struct fc_option *setting = find_setting(named, dot + 1);
+	if (setting == NULL)
+		return fc_error_set(error, FC_EINVAL, "--set: policy %s has no setting \"%.80s\"", named->name,
+				    dot + 1);
+	if (named != type)
+		return FC_OK;
+	char place[FC_OPTION_NAME_BYTES * 2 + 16];
+	snprintf(place, sizeof(place), "--set %.90s", text);
+	return fc_option_set_in(setting, equals + 1, settings, place, error);
+}
+
+int fc_policy_settings(const struct fc_policy_type *type, const char *text, void *settings, struct fc_error *error)
+{
+	char copy[4096];
+	if (type->settings_bytes > 0)
+		memcpy(settings, type->defaults, type->settings_bytes);
+	if (text == NULL)
+		return FC_OK;
+	if (strlen(text) >= sizeof(copy))
+		return fc_error_set(error, FC_EINVAL, "--set: more than %zu characters", sizeof(copy) - 1);
+	strcpy(copy, text);
+	int code = FC_OK;
+	for (char *rest = copy, *word; code == FC_OK && (word = strsep(&rest, ",")) != NULL;)
+		code = read_setting(type, word, settings, error);
+	return code;
+}
+
+uint64_t fc_policy_prefill_ns(const struct fc_policy_env *env, const struct fc_policy_turn *turn, uint64_t blocks)
+{
+	uint64_t context = fc_min_u64(blocks * env->geometry->block_tokens, turn->prefill_tokens_of_input - 1);
+	return fc_hardware_prefill_ns(env->hardware, turn->prefill_tokens_of_input - context, context);
+}

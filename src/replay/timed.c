@@ -1,0 +1,361 @@
+#include "replay/timed.h"
+
+#include "base/list.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#define ALIGN 4096u
+#define TRANSFER_BYTES_MAX (4ull << 20) /* what one command of the SSD takes */
+
+/* One command or batch under way. */
+struct flight {
+	struct fc_world_event event;
+	struct fc_link link; /* free, or done */
+	struct fc_timed *timed;
+	struct fc_io *io;
+	struct fc_copy_batch *batch;
+};
+
+struct timed_medium {
+	struct fc_media media;
+	struct fc_timed *timed;
+	struct fc_link done; /* I/O of memory, which ends at once */
+};
+
+struct fc_timed {
+	struct fc_timed_opts opts;
+	struct timed_medium memory, ssd;
+	struct fc_device device;
+	uint8_t *windows;
+	uint64_t windows_bytes;
+	struct fc_pipe *paths; /* by stream: software, and the link that its commands share */
+	uint64_t path_count;
+	struct fc_pipe hbm; /* one for all: scatters are short */
+	struct fc_link free_flights, done_ios, done_batches;
+	struct fc_paged_layer *layers;
+	uint64_t layer_count; /* of a worker */
+};
+
+static struct fc_timed *timed_of(struct fc_media *media)
+{
+	return fc_container_of(media, struct timed_medium, media)->timed;
+}
+
+static struct fc_world *world_of(const struct fc_timed *timed)
+{
+	return timed->opts.machine->world;
+}
+
+static bool is_in_window(const struct fc_timed *timed, const void *address)
+{
+	uintptr_t at = (uintptr_t)address, begin = (uintptr_t)timed->windows;
+	return timed->windows != NULL && at >= begin && at - begin < timed->windows_bytes;
+}
+
+/* ---- flights ---- */
+
+static void on_due(struct fc_world_event *event)
+{
+	struct flight *flight = fc_container_of(event, struct flight, event);
+	struct fc_timed *timed = flight->timed;
+	fc_list_push(flight->io != NULL ? &timed->done_ios : &timed->done_batches, &flight->link);
+	timed->opts.pump_cb(timed->opts.context);
+}
+
+static void launch(struct fc_timed *timed, struct fc_io *io, struct fc_copy_batch *batch, uint64_t due_ns)
+{
+	struct fc_link *link = fc_list_pop(&timed->free_flights);
+	struct flight *flight = link == NULL ? calloc(1, sizeof(*flight)) : fc_container_of(link, struct flight, link);
+	fc_check(flight != NULL); /* a few hundred bytes, of a simulation: there is nobody to tell */
+	flight->event.fire = on_due;
+	flight->timed = timed;
+	flight->io = io;
+	flight->batch = batch;
+	fc_world_at(world_of(timed), &flight->event, due_ns);
+}
+
+static unsigned land(struct fc_timed *timed, struct fc_link *done)
+{
+	struct fc_link *last = done->prev;
+	unsigned count = 0;
+	for (bool is_last = fc_list_is_empty(done); !is_last; count++) {
+		struct fc_link *link = fc_list_pop(done);
+		struct flight *flight = fc_container_of(link, struct flight, link);
+		struct fc_io *io = flight->io;
+		struct fc_copy_batch *batch = flight->batch;
+		is_last = link == last;
+		fc_list_push(&timed->free_flights, link);
+		if (io != NULL)
+			io->done_cb(io);
+		else
+			batch->done_cb(batch);
+	}
+	return count;
+}
+
+/* ---- SSD ---- */
+
+/* The software of a command takes its stream's time, and what it reads the link of the device that the stream's window
+ * lies on. Metadata that goes to no window belongs to no stream. */
+static uint64_t through_path(struct fc_timed *timed, const struct fc_io *io, uint64_t commands, uint64_t *from_ns)
+{
+	const struct fc_hardware *hardware = timed->opts.machine->hardware;
+	*from_ns = world_of(timed)->now_ns;
+	if (!is_in_window(timed, io->buffer))
+		return *from_ns;
+	uint64_t stream = (uint64_t)((const uint8_t *)io->buffer - timed->windows) / timed->opts.window_bytes;
+	struct fc_pipe *software = &timed->paths[2 * stream], *link = &timed->paths[2 * stream + 1];
+	link->bytes_per_s = io->op == FC_IO_READ ? hardware->link_up_bytes_per_s : hardware->link_down_bytes_per_s;
+	*from_ns = fc_pipe_occupy(software, *from_ns, commands * hardware->direct_command_ns);
+	return fc_pipe_move(link, *from_ns, io->bytes);
+}
+
+static void ssd_submit(struct fc_media *media, struct fc_io *io)
+{
+	struct fc_timed *timed = timed_of(media);
+	struct fc_machine *machine = timed->opts.machine;
+	uint64_t unit_bytes = io->op == FC_IO_READ ? timed->opts.unit_bytes : 0;
+	uint64_t commands = unit_bytes == 0 ? 1 : (io->bytes + unit_bytes - 1) / unit_bytes;
+	uint64_t end_ns = world_of(timed)->now_ns, from_ns, link_end_ns;
+	io->result = (int64_t)io->bytes;
+	if (io->op == FC_IO_SYNC) {
+		media->counters.sync_commands++;
+		launch(timed, io, NULL, end_ns + machine->hardware->ssd_latency_ns);
+		return;
+	}
+	fc_check(io->offset + io->bytes <= media->bytes);
+	link_end_ns = through_path(timed, io, commands, &from_ns);
+	if (io->op == FC_IO_READ) {
+		if (!is_in_window(timed, io->buffer))
+			memset(io->buffer, 0, io->bytes);
+		end_ns = fc_machine_read(machine, from_ns, io->offset, io->bytes, unit_bytes);
+		media->counters.read_commands += commands;
+		media->counters.bytes_read += io->bytes;
+	} else {
+		end_ns = fc_machine_write(machine, from_ns, io->offset, io->bytes);
+		media->counters.write_commands++;
+		media->counters.bytes_written += io->bytes;
+	}
+	launch(timed, io, NULL, fc_max_u64(end_ns, link_end_ns));
+}
+
+static unsigned ssd_poll(struct fc_media *media)
+{
+	struct fc_timed *timed = timed_of(media);
+	return land(timed, &timed->done_ios);
+}
+
+static void medium_close(struct fc_media *media)
+{
+	(void)media; /* both go with fc_timed_free() */
+}
+
+/* ---- memory ---- */
+
+static void memory_submit(struct fc_media *media, struct fc_io *io)
+{
+	struct timed_medium *memory = fc_container_of(media, struct timed_medium, media);
+	io->result = (int64_t)io->bytes;
+	if (io->op == FC_IO_READ)
+		memcpy(io->buffer, media->map + io->offset, io->bytes);
+	else if (io->op == FC_IO_WRITE)
+		memcpy(media->map + io->offset, io->buffer, io->bytes);
+	if (io->op == FC_IO_WRITE)
+		media->counters.bytes_written += io->bytes;
+	fc_list_push(&memory->done, &io->link);
+}
+
+static unsigned memory_poll(struct fc_media *media)
+{
+	struct timed_medium *memory = fc_container_of(media, struct timed_medium, media);
+	struct fc_link *last = memory->done.prev;
+	unsigned count = 0;
+	for (bool is_last = fc_list_is_empty(&memory->done); !is_last; count++) {
+		struct fc_link *link = fc_list_pop(&memory->done);
+		struct fc_io *io = fc_container_of(link, struct fc_io, link);
+		is_last = link == last;
+		io->done_cb(io);
+	}
+	return count;
+}
+
+/* ---- device ---- */
+
+static uint32_t worker_of(const struct fc_timed *timed, const struct fc_copy *copy)
+{
+	return copy->paged == NULL ? 0 : (uint32_t)((uint64_t)(copy->paged - timed->layers) / timed->layer_count);
+}
+
+/* What lies in a window is on the device already; what lies in the arena comes over the link. */
+static void device_submit(struct fc_device *device, struct fc_copy_batch *batch)
+{
+	struct fc_timed *timed = fc_container_of(device, struct fc_timed, device);
+	struct fc_machine *machine = timed->opts.machine;
+	uint64_t window_bytes = 0, link_bytes = 0, now_ns = world_of(timed)->now_ns;
+	for (uint64_t i = 0; i < batch->copy_count; i++)
+		*(is_in_window(timed, batch->copies[i].flat) ? &window_bytes : &link_bytes) += batch->copies[i].bytes;
+	uint64_t end_ns = fc_pipe_move(&timed->hbm, now_ns, window_bytes);
+	if (link_bytes > 0) {
+		struct fc_link_pair *links = &machine->links[worker_of(timed, &batch->copies[0])];
+		bool is_up = batch->direction != FC_COPY_GATHER;
+		uint64_t link_end_ns = fc_pipe_move(is_up ? &links->up : &links->down, now_ns, link_bytes);
+		end_ns = fc_max_u64(end_ns, fc_max_u64(link_end_ns, fc_pipe_move(&machine->dram, now_ns, link_bytes)));
+	}
+	batch->result = FC_OK;
+	batch->bad_first = batch->copy_count;
+	*(batch->direction == FC_COPY_GATHER ? &device->bytes_gathered : &device->bytes_scattered) +=
+		window_bytes + link_bytes;
+	launch(timed, NULL, batch, end_ns + machine->hardware->copy_ns);
+}
+
+static unsigned device_poll(struct fc_device *device)
+{
+	struct fc_timed *timed = fc_container_of(device, struct fc_timed, device);
+	return land(timed, &timed->done_batches);
+}
+
+static void *map_nothing(uint64_t bytes)
+{
+	void *map = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	return map == MAP_FAILED ? NULL : map;
+}
+
+static void *window_alloc(struct fc_device *device, uint64_t bytes)
+{
+	struct fc_timed *timed = fc_container_of(device, struct fc_timed, device);
+	fc_check(timed->windows == NULL);
+	timed->path_count = bytes / timed->opts.window_bytes;
+	timed->paths = calloc(2 * timed->path_count, sizeof(*timed->paths));
+	timed->windows = timed->paths == NULL ? NULL : map_nothing(bytes);
+	timed->windows_bytes = timed->windows == NULL ? 0 : bytes;
+	return timed->windows;
+}
+
+static void window_free(struct fc_device *device, void *memory, uint64_t bytes)
+{
+	struct fc_timed *timed = fc_container_of(device, struct fc_timed, device);
+	fc_check(munmap(memory, bytes) == 0);
+	timed->windows = NULL;
+	timed->windows_bytes = 0;
+}
+
+static void device_close(struct fc_device *device)
+{
+	(void)device;
+}
+
+/* ---- open and close ---- */
+
+static const struct fc_media_ops ssd_ops = {.submit = ssd_submit, .poll = ssd_poll, .close = medium_close};
+static const struct fc_media_ops memory_ops = {.submit = memory_submit, .poll = memory_poll, .close = medium_close};
+static const struct fc_device_ops device_ops = {
+	.submit = device_submit,
+	.poll = device_poll,
+	.window_alloc = window_alloc,
+	.window_free = window_free,
+	.close = device_close,
+};
+
+static int make_media(struct fc_timed *timed)
+{
+	const struct fc_timed_opts *opts = &timed->opts;
+	timed->ssd.timed = timed->memory.timed = timed;
+	timed->ssd.media = (struct fc_media){
+		.ops = &ssd_ops,
+		.bytes = fc_align_down(opts->ssd_bytes, ALIGN),
+		.align = ALIGN,
+		.transfer_bytes_max = TRANSFER_BYTES_MAX,
+		.queue_depth = opts->queue_depth,
+		.is_durable = true,
+		.is_new = true,
+	};
+	fc_list_init(&timed->memory.done);
+	timed->memory.media = (struct fc_media){
+		.ops = &memory_ops,
+		.bytes = opts->memory_bytes,
+		.align = 1,
+		.transfer_bytes_max = UINT64_MAX,
+		.queue_depth = UINT32_MAX,
+		.is_new = true,
+	};
+	if (opts->memory_bytes == 0)
+		return FC_OK;
+	timed->memory.media.map = map_nothing(opts->memory_bytes);
+	return timed->memory.media.map == NULL ? FC_ENOMEM : FC_OK;
+}
+
+/* One array of layers a worker; nobody looks behind their bases. */
+static int make_layers(struct fc_timed *timed)
+{
+	const struct fc_geometry *geometry = timed->opts.geometry;
+	uint64_t workers = timed->opts.machine->hardware->workers;
+	timed->layer_count = (uint64_t)geometry->group_count * geometry->layer_count;
+	timed->layers = calloc(workers * timed->layer_count, sizeof(*timed->layers));
+	if (timed->layers == NULL)
+		return FC_ENOMEM;
+	for (uint64_t i = 0; i < workers * timed->layer_count; i++) {
+		uint64_t group = i % timed->layer_count / geometry->layer_count;
+		uint64_t slice_bytes = geometry->groups[group].slice_bytes[i % geometry->layer_count];
+		timed->layers[i] = (struct fc_paged_layer){
+			.base = timed->layers,
+			.slot_stride_bytes = slice_bytes,
+			.slot_count = 1,
+			.piece_stride_bytes = slice_bytes,
+			.piece_count = 1,
+		};
+	}
+	return FC_OK;
+}
+
+int fc_timed_new(struct fc_timed **result, const struct fc_timed_opts *opts)
+{
+	struct fc_timed *timed = calloc(1, sizeof(*timed));
+	if (timed == NULL)
+		return FC_ENOMEM;
+	timed->opts = *opts;
+	timed->device.ops = &device_ops;
+	timed->hbm.bytes_per_s = opts->machine->hardware->hbm_bytes_per_s;
+	fc_list_init(&timed->free_flights);
+	fc_list_init(&timed->done_ios);
+	fc_list_init(&timed->done_batches);
+	int code = make_media(timed);
+	if (code == FC_OK)
+		code = make_layers(timed);
+	if (code == FC_OK)
+		*result = timed;
+	else
+		fc_timed_free(timed);
+	return code;
+}
+
+void fc_timed_free(struct fc_timed *timed)
+{
+	if (timed == NULL)
+		return;
+	struct fc_link *link;
+	while ((link = fc_list_pop(&timed->free_flights)) != NULL)
+		free(fc_container_of(link, struct flight, link));
+	if (timed->memory.media.map != NULL)
+		fc_check(munmap(timed->memory.media.map, timed->opts.memory_bytes) == 0);
+	free(timed->paths);
+	free(timed->layers);
+	free(timed);
+}
+
+struct fc_media *fc_timed_medium(struct fc_timed *timed, enum fc_medium medium)
+{
+	struct fc_media *media = medium == FC_MEMORY ? &timed->memory.media : &timed->ssd.media;
+	return media->bytes == 0 ? NULL : media;
+}
+
+struct fc_device *fc_timed_device(struct fc_timed *timed)
+{
+	return &timed->device;
+}
+
+const struct fc_paged_layer *fc_timed_layers(const struct fc_timed *timed, uint32_t worker)
+{
+	return timed->layers + worker * timed->layer_count;
+}
