@@ -3,11 +3,12 @@
 #   make           builds the libraries, the program and the examples in build/release
 #   make deps      installs what is missing, from Debian's packages; nothing else here needs the network
 #   make demo      generates an agent trace and replays it through a real store, all inside build/demo
-#   make test      builds and tests everything: plain, with address+undefined sanitizers, with the thread sanitizer
+#   make test      builds and tests everything: plain, with address+undefined sanitizers, with the thread sanitizer, fuzzed
 #   make crash     kills a replay 50 times at random moments; each time what it leaves must be whole
 #   make kill      kills a writer 200 times (KILLS=N) here and on a small disk that fills up; what was durable must be there
 #   make sim       runs the core in a simulated world, 100,000 seeds (SEEDS=A..B); a failing one is named, see docs/testing.md
 #   make coverage prints which share of the core's lines and branches the tests and the simulator execute
+#   make fuzz      fuzzes all that reads bytes from outside, FUZZ_SECONDS for each target or until it is interrupted
 #   make bench     measures this machine against the targets of the README, in build/bench
 #   make style     formats the code; make check-style only says what differs
 #   make man       writes packaging/flatcake.1 anew from the program's tables
@@ -23,7 +24,7 @@ BENCH := build/bench
 # An existing build folder keeps the generator that it was made with.
 GENERATOR = $(if $(wildcard $(RELEASE)/CMakeCache.txt)$(CMAKE_GENERATOR),,$(if $(shell command -v ninja),-G Ninja))
 
-.PHONY: all deps demo test crash kill sim coverage bench style check-style man install clean
+.PHONY: all deps demo test crash kill sim coverage fuzz bench style check-style man install clean
 
 all:
 	@cmake --preset release $(GENERATOR) -DCMAKE_INSTALL_PREFIX=$(PREFIX) -Wno-dev --log-level=WARNING
@@ -61,6 +62,9 @@ sim:
 coverage: deps
 	@packaging/install-dependencies coverage
 	@JOBS=$(JOBS) tests/coverage
+
+fuzz: deps
+	@JOBS=$(JOBS) FUZZ_SECONDS=$(or $(FUZZ_SECONDS),0) tests/fuzz/run
 
 bench:
 	@$(MAKE) --no-print-directory all
