@@ -62,7 +62,7 @@ void fc_scale_init(struct fc_scale *scale, const struct fc_plot *plot, bool is_x
 	double least = INFINITY, most = -INFINITY;
 	*scale = (struct fc_scale){.is_logarithmic = axis->is_logarithmic};
 	for (size_t i = 0; i < plot->series_count; i++) {
-		const struct fc_series *series = &plot->series[i];
+		const struct fc_plot_series *series = &plot->series[i];
 		for (size_t point = 0; point < series->count; point++) {
 			double value = is_x ? series->x[point] : series->y[point];
 			if (!fc_scale_has(scale, value))

@@ -83,12 +83,12 @@ static void add_axes(struct fc_text *page, const struct frame *frame)
 
 /* ---- lines ---- */
 
-static bool is_shown(const struct frame *frame, const struct fc_series *series, size_t point)
+static bool is_shown(const struct frame *frame, const struct fc_plot_series *series, size_t point)
 {
 	return fc_scale_has(&frame->x, series->x[point]) && fc_scale_has(&frame->y, series->y[point]);
 }
 
-static void add_line(struct fc_text *page, const struct frame *frame, const struct fc_series *series)
+static void add_line(struct fc_text *page, const struct frame *frame, const struct fc_plot_series *series)
 {
 	bool is_down = false;
 	fc_text_add(page, "<path class=\"line c%u%s\" d=\"", series->colour, series->is_dashed ? " dashed" : "");
@@ -105,7 +105,7 @@ static void add_line(struct fc_text *page, const struct frame *frame, const stru
 }
 
 /* A few points are marked; of many, the line is enough. */
-static void add_points(struct fc_text *page, const struct frame *frame, const struct fc_series *series)
+static void add_points(struct fc_text *page, const struct frame *frame, const struct fc_plot_series *series)
 {
 	char x[NUMBER_BYTES], y[NUMBER_BYTES];
 	for (size_t point = 0; point < series->count && series->count <= FC_MARKS_MAX; point++) {

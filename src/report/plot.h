@@ -27,7 +27,7 @@ struct fc_axis {
 	void (*print)(char *string, size_t bytes, double value);
 };
 
-struct fc_series {
+struct fc_plot_series {
 	const char *name;
 	const double *x, *y;
 	size_t count;
@@ -39,7 +39,7 @@ struct fc_plot {
 	const char *title;
 	const char *note; /* a sentence or two below it, or NULL */
 	struct fc_axis x, y;
-	const struct fc_series *series;
+	const struct fc_plot_series *series;
 	size_t series_count;
 };
 

@@ -14,7 +14,7 @@
 
 static struct fc_scale scale_of(const double *values, size_t count, bool is_logarithmic, bool is_from_zero)
 {
-	struct fc_series series = {.name = "s", .x = values, .y = values, .count = count};
+	struct fc_plot_series series = {.name = "s", .x = values, .y = values, .count = count};
 	struct fc_plot plot = {.series = &series, .series_count = 1};
 	plot.y.is_logarithmic = is_logarithmic;
 	plot.y.is_from_zero = is_from_zero;
@@ -99,7 +99,7 @@ static void a_point_lies_where_its_values_say(void **state)
 	(void)state;
 	struct fc_text page = {0};
 	const double x[] = {0, 50, 100}, y[] = {0, 100, 50};
-	struct fc_series series = {.name = "flat", .x = x, .y = y, .count = 3, .colour = 1};
+	struct fc_plot_series series = {.name = "flat", .x = x, .y = y, .count = 3, .colour = 1};
 	struct fc_plot plot = {.title = "t", .series = &series, .series_count = 1};
 	fc_plot_add(&page, &plot);
 	/* The plane is 612 x 298 units, from (92, 14) to (704, 312). */
@@ -114,7 +114,7 @@ static void what_is_no_number_is_a_gap(void **state)
 	(void)state;
 	struct fc_text page = {0};
 	const double x[] = {0, 1, 2, 3, 4}, y[] = {0, 1, NAN, 1, 0};
-	struct fc_series series = {.name = "s", .x = x, .y = y, .count = 5};
+	struct fc_plot_series series = {.name = "s", .x = x, .y = y, .count = 5};
 	struct fc_plot plot = {.title = "t", .series = &series, .series_count = 1};
 	fc_plot_add(&page, &plot);
 	const char *line = strstr(page.bytes, "<path class=\"line c0\" d=\"");
@@ -176,7 +176,7 @@ static void make_page(struct fc_text *page, const char *name)
 {
 	const double x[] = {1, 2}, y[] = {1, 2};
 	const char *headings[] = {"policy", "hits"}, *cells[] = {name, "94 %"};
-	struct fc_series series = {.name = name, .x = x, .y = y, .count = 2};
+	struct fc_plot_series series = {.name = name, .x = x, .y = y, .count = 2};
 	struct fc_plot plot = {.title = name, .note = name, .series = &series, .series_count = 1};
 	plot.x.label = plot.y.label = name;
 	struct fc_page_table table = {.headings = headings, .cells = cells, .column_count = 2, .row_count = 1};
