@@ -81,6 +81,10 @@ static int uring_open(struct fc_ssd *ssd)
 static void uring_close(struct fc_ssd *ssd)
 {
 	struct uring *uring = ssd->engine_state;
+	/* The kernel takes a ring down some time later. The file is not to wait for that: whoever closes a store may
+	 * want to unmount its file system, or have a removed arena's space back. */
+	if (uring->has_fixed_file)
+		(void)io_uring_unregister_files(&uring->ring);
 	io_uring_queue_exit(&uring->ring);
 	(void)close(uring->event_fd);
 	free(uring);

@@ -3,15 +3,12 @@
 #define _GNU_SOURCE
 #include "real/alone.h"
 #include "real/deny.h"
-#include "store/store_world.h"
+#include "real/stories.h"
 
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
-
-#define BLOCKS 16
-#define SESSIONS 8
 
 static void set_limit(__rlimit_resource_t resource, uint64_t value)
 {
@@ -19,63 +16,6 @@ static void set_limit(__rlimit_resource_t resource, uint64_t value)
 	assert_int_equal(getrlimit(resource, &limit), 0);
 	limit.rlim_cur = value;
 	assert_int_equal(setrlimit(resource, &limit), 0);
-}
-
-static void make_world(struct store_world *world)
-{
-	store_world_init(world, geometry_plain(100), BLOCKS);
-}
-
-static void save_sessions(struct store_world *world, uint64_t first, uint64_t turn)
-{
-	struct fc_key keys[BLOCKS];
-	for (uint64_t session = first; session < first + SESSIONS; session++) {
-		path_keys(session, 0, keys, BLOCKS);
-		struct fc_save_result result = store_world_save(world, session, turn, keys, BLOCKS);
-		assert_int_equal(result.code, FC_OK);
-		assert_int_equal(result.durable_code, FC_OK);
-	}
-}
-
-/* Whole sessions of those that save_sessions() saved; every byte that comes is compared. */
-static uint64_t count_whole(struct store_world *world, uint64_t first)
-{
-	struct fc_key keys[BLOCKS];
-	uint64_t whole = 0;
-	for (uint64_t session = first; session < first + SESSIONS; session++) {
-		path_keys(session, 0, keys, BLOCKS);
-		struct fc_load_result result = store_world_load(world, keys, BLOCKS);
-		assert_int_equal(result.code, FC_OK);
-		whole += result.blocks == BLOCKS;
-	}
-	return whole;
-}
-
-/* Open, save, load, close, open, load. */
-static void check_works(struct store_world *world)
-{
-	store_world_open(world);
-	save_sessions(world, 1, 0);
-	assert_int_equal(count_whole(world, 1), SESSIONS);
-	store_world_close(world);
-	store_world_open(world);
-	assert_int_equal(count_whole(world, 1), SESSIONS);
-}
-
-static void assert_text(const char *text, const char *wanted)
-{
-	if (strstr(text, wanted) == NULL)
-		fail_msg("\"%s\" was expected in: %s", wanted, text);
-}
-
-static void assert_refused(struct store_world *world, int code, const char *path, const char *text)
-{
-	int found = store_world_try_open(world);
-	if (found != code)
-		fail_msg("%s was expected; the open says: %s", fc_code_text(code),
-			 found == FC_OK ? "no error" : world->error.text);
-	assert_text(world->error.text, path);
-	assert_text(world->error.text, text);
 }
 
 /* ---- RLIMIT_FSIZE ---- */
