@@ -29,8 +29,54 @@
 #define LOCK_WAIT_MS_MAX 60000
 #define LOCK_PAUSE_MS 10
 
+/* How /proc/locks names the file: by its inode and the device of its file system. On overlayfs and btrfs that is not
+ * the device that stat() tells, so it comes from the mount. */
+struct lock_name {
+	unsigned device_major, device_minor;
+	uint64_t inode;
+};
+
+static void read_mount_device(int64_t mount_id, struct lock_name *name)
+{
+	char line[1024];
+	FILE *mounts = fopen("/proc/self/mountinfo", "re");
+
+	if (mounts == NULL)
+		return;
+	/* "36 35 98:0 / /path ..."; what a longer line continues with does not begin so. */
+	while (fgets(line, sizeof(line), mounts) != NULL) {
+		int64_t id = 0;
+		unsigned device_major = 0, device_minor = 0;
+		if (sscanf(line, "%" SCNd64 " %*d %u:%u ", &id, &device_major, &device_minor) == 3 && id == mount_id) {
+			name->device_major = device_major;
+			name->device_minor = device_minor;
+		}
+	}
+	fclose(mounts);
+}
+
+static struct lock_name find_lock_name(int fd, const struct stat *status)
+{
+	char path[64];
+	char line[256];
+	struct lock_name name = {major(status->st_dev), minor(status->st_dev), status->st_ino};
+
+	snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", fd);
+	FILE *info = fopen(path, "re");
+	if (info == NULL)
+		return name;
+	while (fgets(line, sizeof(line), info) != NULL) {
+		int64_t mount_id = 0;
+		if (sscanf(line, "mnt_id: %" SCNd64, &mount_id) == 1)
+			read_mount_device(mount_id, &name);
+		(void)sscanf(line, "ino: %" SCNu64, &name.inode); /* since Linux 5.14 */
+	}
+	fclose(info);
+	return name;
+}
+
 /* The process that holds a flock() on the file, or 0. A line reads "1: FLOCK  ADVISORY  WRITE 123 fe:00:5678 0 EOF". */
-static long holder_pid(const struct stat *status)
+static long holder_pid(const struct lock_name *name)
 {
 	char line[256];
 	long found = 0;
@@ -40,14 +86,13 @@ static long holder_pid(const struct stat *status)
 		return 0;
 	while (found == 0 && fgets(line, sizeof(line), locks) != NULL) {
 		long pid = 0;
-		unsigned device_major = 0, device_minor = 0;
-		uint64_t inode = 0;
+		struct lock_name other = {0};
 		/* A waiter's line has "->" behind the number and so does not match. */
-		if (sscanf(line, "%*u: FLOCK %*s %*s %ld %x:%x:%" SCNu64, &pid, &device_major, &device_minor, &inode) !=
-		    4)
+		if (sscanf(line, "%*u: FLOCK %*s %*s %ld %x:%x:%" SCNu64, &pid, &other.device_major,
+			   &other.device_minor, &other.inode) != 4)
 			continue;
-		if (inode == status->st_ino && device_major == major(status->st_dev) &&
-		    device_minor == minor(status->st_dev))
+		if (other.inode == name->inode && other.device_major == name->device_major &&
+		    other.device_minor == name->device_minor)
 			found = pid;
 	}
 	fclose(locks);
@@ -85,7 +130,10 @@ static struct holder find_holder(int fd)
 	struct holder holder = {0};
 	struct stat status;
 
-	holder.pid = fstat(fd, &status) == 0 ? holder_pid(&status) : 0;
+	if (fstat(fd, &status) == 0) {
+		struct lock_name name = find_lock_name(fd, &status);
+		holder.pid = holder_pid(&name);
+	}
 	holder.is_alive = holder.pid > 0 && read_process(holder.pid, holder.name, sizeof(holder.name));
 	return holder;
 }
