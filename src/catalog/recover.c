@@ -299,12 +299,13 @@ static int read_header(struct header_slot *slot, uint64_t bytes)
 	return FC_OK;
 }
 
+/* Numbers of an epoch that has not begun were never given, and the next ones are counted on from the highest. */
 static bool belongs(const struct fc_arena *arena, const struct fc_header *header, const struct candidate *candidate)
 {
 	uint64_t offset = arena->superblock.data_offset + candidate->chunk * arena->superblock.chunk_bytes;
 	return header->uuid.high == arena->superblock.uuid.high && header->uuid.low == arena->superblock.uuid.low &&
-	       header->seq == candidate->entry.seq && header->chunk_count == candidate->entry.chunk_count &&
-	       header->offset == offset;
+	       header->seq == candidate->entry.seq && header->seq < fc_seq_first(arena->superblock.epoch) &&
+	       header->chunk_count == candidate->entry.chunk_count && header->offset == offset;
 }
 
 static int restore_segment(struct fc_open_job *job, struct candidate *candidate, const struct fc_header *header,
