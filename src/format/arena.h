@@ -8,8 +8,7 @@
  * be believed without the other:
  *
  *   a segment exists  <=>  its entry is whole (own check)  and  its header is whole (checksum)  and  both name the same
- *                          seq, place and length, and the header names this arena, and seq is of an epoch that has
- * begun.
+ *                          seq, place and length, and the header names this arena and an epoch that has begun.
  *
  * Integers are stored in the byte order of the machine that formatted the arena; a marker in the superblock names it.
  * Everything that decodes takes bytes from outside: nothing is trusted before it is checked. */
