@@ -5,6 +5,7 @@
 #include "cli/analyze_report.h"
 #include "cli/commands.h"
 #include "cli/json_file.h"
+#include "report/page.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -48,17 +49,35 @@ static int load(const struct fc_config *config, struct fc_trace **trace, struct 
 	return fc_trace_load(config->arguments, (size_t)config->argument_count, &opts, trace, error);
 }
 
-static int print(const struct fc_analyze_report *report, struct fc_error *error)
+static int write_page(const struct fc_analyze_report *report, struct fc_error *error)
+{
+	struct fc_text page = {0};
+	fc_page_begin(&page, "What a trace is made of", report->config->arguments[0]);
+	int code = fc_analyze_add_page(report, &page);
+	fc_page_end(&page, "flatcake analyze --report");
+	if (code != FC_OK)
+		code = fc_error_set(error, code, "--report: %s", fc_code_text(code));
+	else
+		code = fc_page_write(&page, report->config->report_path, error);
+	fc_text_deinit(&page);
+	return code;
+}
+
+static int print(struct fc_analyze_report *report, void *context, struct fc_error *error)
 {
 	const struct fc_config *config = report->config;
+	(void)context;
 	if (!fc_json_replaces_text(config) && fc_analyze_print(report, stdout) != FC_OK)
 		return fc_error_set(error, FC_EIO, "cannot print the analysis");
-	if (config->json_path == NULL)
-		return FC_OK;
+	int code = config->report_path == NULL ? FC_OK : write_page(report, error);
+	if (code != FC_OK || config->json_path == NULL)
+		return code;
 	return fc_json_write(config->json_path, fc_analyze_json(report), error);
 }
 
-static int analyze(struct fc_analyze_report *report, struct fc_error *error)
+int fc_analyze_with(struct fc_analyze_report *report,
+		    int (*use)(struct fc_analyze_report *report, void *context, struct fc_error *error), void *context,
+		    struct fc_error *error)
 {
 	const struct fc_config *config = report->config;
 	struct fc_geometry geometry;
@@ -77,7 +96,7 @@ static int analyze(struct fc_analyze_report *report, struct fc_error *error)
 		return fc_error_set(error, code, "%s for the analysis", fc_code_text(code));
 	report->analysis = &analysis;
 	fc_judge(&analysis, &report->judgement);
-	code = print(report, error);
+	code = use(report, context, error);
 	fc_analysis_deinit(&analysis);
 	return code;
 }
@@ -89,7 +108,7 @@ int fc_command_analyze(const struct fc_config *config, struct fc_error *error)
 	int code = load(config, &trace, error);
 	report.trace = trace;
 	if (code == FC_OK)
-		code = analyze(&report, error);
+		code = fc_analyze_with(&report, print, NULL, error);
 	fc_trace_free(trace);
 	return code;
 }

@@ -4,6 +4,7 @@
 
 #include "analyze/judge.h"
 #include "config/config.h"
+#include "report/text.h"
 
 #include <jansson.h>
 #include <stdio.h>
@@ -21,6 +22,14 @@ FC_MUST_USE int fc_analyze_print(const struct fc_analyze_report *report, FILE *f
 
 /* NULL without memory. What would be 0/0 is null. */
 json_t *fc_analyze_json(const struct fc_analyze_report *report);
+
+/* Adds a section to a page (--report): the curve, and all that is printed. FC_ENOMEM. */
+FC_MUST_USE int fc_analyze_add_page(const struct fc_analyze_report *report, struct fc_text *page);
+
+/* Analyzes the trace with the settings of report->config and calls `use` while the analysis is there. */
+FC_MUST_USE int fc_analyze_with(struct fc_analyze_report *report,
+				int (*use)(struct fc_analyze_report *report, void *context, struct fc_error *error),
+				void *context, struct fc_error *error);
 
 /* Sizes at which the LRU curve is shown: powers of two times a binary unit, from one that is small for the trace to the
  * first that holds all. Returns how many there are, at most `max`. */

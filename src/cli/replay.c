@@ -132,5 +132,9 @@ static int replay_live(const struct fc_config *config, struct fc_error *error)
 
 int fc_command_replay(const struct fc_config *config, struct fc_error *error)
 {
-	return config->is_simulated ? fc_command_simulate(config, error) : replay_live(config, error);
+	if (config->is_simulated)
+		return fc_command_simulate(config, error);
+	if (config->report_path != NULL)
+		return fc_error_set(error, FC_EINVAL, "--report: a page is made of a simulation; add --simulate");
+	return replay_live(config, error);
 }

@@ -1,9 +1,12 @@
 /* `flatcake replay --simulate`: a trace on a simulated node, once for each policy and rate. */
+#include "cli/analyze_report.h"
 #include "cli/commands.h"
 #include "cli/json_file.h"
 #include "cli/progress.h"
 #include "cli/replay_trace.h"
-#include "replay/simulation.h"
+#include "cli/table.h"
+#include "replay/simulation_report.h"
+#include "report/page.h"
 
 #include <stdio.h>
 
@@ -56,13 +59,51 @@ static int run(struct simulate *simulate, struct fc_error *error)
 	return code;
 }
 
+/* ---- the page ---- */
+
+static int add_analysis(struct fc_analyze_report *report, void *context, struct fc_error *error)
+{
+	int code = fc_analyze_add_page(report, context);
+	return code == FC_OK ? FC_OK : fc_error_set(error, code, "--report: %s", fc_code_text(code));
+}
+
+static int add_sections(const struct simulate *simulate, struct fc_text *page, struct fc_error *error)
+{
+	int code = fc_simulation_report(&simulate->simulation, page);
+	if (code != FC_OK)
+		return fc_error_set(error, code, "--report: %s", fc_code_text(code));
+	struct fc_config config = simulate->config;
+	config.dram_bytes = config.memory_bytes;
+	struct fc_analyze_report analysis = {.config = &config, .trace = simulate->trace};
+	return fc_analyze_with(&analysis, add_analysis, page, error);
+}
+
+static int write_page(const struct simulate *simulate, struct fc_error *error)
+{
+	const struct fc_config *config = &simulate->config;
+	struct fc_text page = {0};
+	char lead[512], memory[FC_HUMAN_BYTES], ssd[FC_HUMAN_BYTES];
+	snprintf(lead, sizeof(lead), "%u requests of %u sessions; %s on %s, with %s of DRAM and %s of SSD",
+		 simulate->trace->request_count, simulate->trace->session_count, simulate->geometry.name,
+		 simulate->hardware.name, fc_human_bytes(config->memory_bytes, memory),
+		 fc_human_bytes(config->ssd_bytes, ssd));
+	fc_page_begin(&page, config->arguments[0], lead);
+	int code = add_sections(simulate, &page, error);
+	fc_page_end(&page, "flatcake replay --simulate --report");
+	if (code == FC_OK)
+		code = fc_page_write(&page, config->report_path, error);
+	fc_text_deinit(&page);
+	return code;
+}
+
 static int report(const struct simulate *simulate, struct fc_error *error)
 {
 	const struct fc_config *config = &simulate->config;
 	if (!fc_json_replaces_text(config) && fc_simulation_print(&simulate->simulation, stdout) != FC_OK)
 		return fc_error_set(error, FC_EIO, "cannot print the result");
-	if (config->json_path == NULL)
-		return FC_OK;
+	int code = config->report_path == NULL ? FC_OK : write_page(simulate, error);
+	if (code != FC_OK || config->json_path == NULL)
+		return code;
 	return fc_json_write(config->json_path, fc_simulation_json(&simulate->simulation), error);
 }
 

@@ -93,6 +93,7 @@ struct fc_config {
 
 	uint64_t seed;
 	const char *json_path; /* NULL: none; "-": standard output */
+	const char *report_path;
 	const char *config_path;
 	bool is_verbose;
 

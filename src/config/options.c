@@ -144,6 +144,8 @@ static const struct fc_option options[] = {
 	 .help = "equal seeds give equal runs", .max = UINT64_MAX},
 	{"json", "FILE", FC_OPTION_TEXT, FIELD(json_path), REPORTS, NULL,
 	 .help = "write the result as JSON too; - for standard output, without the table"},
+	{"report", "FILE", FC_OPTION_TEXT, FIELD(report_path), READS_TRACE, NULL,
+	 .help = "write a page with plots too, one HTML file that needs nothing else; replay: with --simulate only"},
 	{"config", "FILE", FC_OPTION_TEXT, FIELD(config_path), EVERY_COMMAND, NULL,
 	 .help = "YAML file of settings: one \"key: value\" a line, keys as the long options with _ for -",
 	 .is_command_line_only = true},

@@ -2,6 +2,9 @@
 
 #include "host/whole_file.h"
 
+#include <stdio.h>
+#include <string.h>
+
 /* Colours that colour-blind readers can tell apart, a darker set of them for paper and light screens, a lighter one for
  * the dark. */
 static const char style[] =
@@ -25,7 +28,8 @@ static const char style[] =
 	".c5{fill:var(--c5)}.c6{fill:var(--c6)}.c7{fill:var(--c7)}.line{fill:none}\n"
 	".keys{list-style:none;display:flex;flex-wrap:wrap;gap:.2rem 1.2rem;padding:0;margin:.4rem 0;font-size:.9rem}"
 	".keys li{display:flex;align-items:center;gap:.4rem}.key{width:24px}\n"
-	".wide{overflow-x:auto}table{border-collapse:collapse;font-size:.9rem;font-variant-numeric:tabular-nums}"
+	".wide,pre{overflow-x:auto}pre{font:.8rem/1.4 "
+	"ui-monospace,monospace}table{border-collapse:collapse;font-size:.9rem;font-variant-numeric:tabular-nums}"
 	"th,td{padding:.25rem .7rem;text-align:right;border-bottom:1px solid var(--rule);white-space:nowrap}"
 	"th:first-child{text-align:left}tr.marked{background:var(--mark)}\n"
 	"details{font-size:.9rem}summary{cursor:pointer}code{font:.85rem "
@@ -63,6 +67,21 @@ void fc_page_section(struct fc_text *page, const char *heading, const char *lead
 void fc_page_paragraph(struct fc_text *page, const char *string)
 {
 	add_element(page, "<p>", string, "</p>");
+}
+
+/* Line by line: escaping makes spaces of control characters, which ends of lines are too. */
+void fc_page_add_lines(struct fc_text *page, const char *string)
+{
+	fc_text_add(page, "<pre>");
+	while (*string != 0) {
+		int length = (int)strcspn(string, "\n");
+		char line[1024];
+		snprintf(line, sizeof(line), "%.*s", length, string);
+		fc_text_add_escaped(page, line);
+		fc_text_add(page, "\n");
+		string += length + (string[length] != 0);
+	}
+	fc_text_add(page, "</pre>\n");
 }
 
 void fc_page_add_table(struct fc_text *page, const struct fc_page_table *table)

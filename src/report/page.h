@@ -18,6 +18,9 @@ void fc_page_begin(struct fc_text *page, const char *title, const char *lead);
 /* A heading, and a paragraph below it; `lead` may be NULL. */
 void fc_page_section(struct fc_text *page, const char *heading, const char *lead);
 
+/* Lines whose columns stay where they are. */
+void fc_page_add_lines(struct fc_text *page, const char *string);
+
 void fc_page_paragraph(struct fc_text *page, const char *string);
 
 /* A table of texts, cells[row * column_count + column]. The first column names the row, the others are numbers and

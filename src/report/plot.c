@@ -9,7 +9,7 @@
 #define WIDTH 720
 #define HEIGHT 360
 #define LEFT 92
-#define RIGHT 16
+#define RIGHT 32
 #define TOP 14
 #define BOTTOM 48
 #define MARK_LENGTH 4

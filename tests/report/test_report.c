@@ -102,8 +102,8 @@ static void a_point_lies_where_its_values_say(void **state)
 	struct fc_plot_series series = {.name = "flat", .x = x, .y = y, .count = 3, .colour = 1};
 	struct fc_plot plot = {.title = "t", .series = &series, .series_count = 1};
 	fc_plot_add(&page, &plot);
-	/* The plane is 612 x 298 units, from (92, 14) to (704, 312). */
-	assert_non_null(strstr(page.bytes, "d=\"M92.0 312.0L398.0 14.0L704.0 163.0\""));
+	/* The plane is 596 x 298 units, from (92, 14) to (688, 312). */
+	assert_non_null(strstr(page.bytes, "d=\"M92.0 312.0L390.0 14.0L688.0 163.0\""));
 	assert_int_equal(count_of(page.bytes, "<circle class=\"point c1\""), 3);
 	assert_int_equal(count_of(page.bytes, "<td>50</td>"), 2);
 	fc_text_deinit(&page);
