@@ -345,12 +345,12 @@ int fc_build_request(struct fc_trace_build *build, const struct fc_build_request
 	uint64_t prefix_count =
 		common_prefix(request->ids, request->id_count, build->line_ids.items, line->previous_count);
 	bool has_whole_prompt = prompt_count == line->prompt_blocks;
+	uint64_t shared_tokens = has_whole_prompt ? line->prompt_tokens : prompt_count * build->block_tokens;
 	struct fc_trace_request made = {
 		.arrival_ns = request->time_ns,
 		.input_tokens = request->input_tokens,
 		.output_tokens = request->output_tokens,
-		.shared_tokens = has_whole_prompt ? fc_min_u64(line->prompt_tokens, request->input_tokens)
-						  : prompt_count * build->block_tokens,
+		.shared_tokens = fc_min_u64(shared_tokens, request->input_tokens), /* its last block may be partial */
 		.suffix_start = build->suffix_id_count,
 		.suffix_count = (uint32_t)(request->id_count - prefix_count),
 		.prefix_count = (uint32_t)prefix_count,

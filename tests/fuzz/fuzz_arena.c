@@ -11,6 +11,7 @@
 #include "core/core.h"
 #include "device/host.h"
 #include "fuzz/arena_image.h"
+#include "base/random.h"
 #include "lib/engine.h"
 #include "lib/world.h"
 
@@ -252,6 +253,48 @@ static void evict_all(struct life *life)
 	for (int medium = 0; medium < FC_MEDIUM_COUNT; medium++)
 		fuzz_check(stats_of(life).media[medium].bytes_used == 0, "%llu bytes belong to nobody",
 			   (unsigned long long)stats_of(life).media[medium].bytes_used);
+}
+
+/* ---- inputs ---- */
+
+/* libFuzzer's; nobody calls it in an ordinary build. */
+size_t LLVMFuzzerMutate(uint8_t *data, size_t size, size_t max_size) __attribute__((weak));
+size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max_size, unsigned seed);
+
+#define SEGMENT_STROKE_BYTES 9u
+
+/* A stroke that is likely to meet the others. */
+static void make_stroke(struct fc_random *random, uint8_t stroke[SEGMENT_STROKE_BYTES])
+{
+	uint64_t memory = fc_random_below(random, 4) == 0 ? 0x80 : 0;
+	uint8_t made[SEGMENT_STROKE_BYTES] = {
+		(uint8_t)(memory | fc_random_below(random, 8)),
+		(uint8_t)fc_random_below(random, SSD_CHUNKS),
+		(uint8_t)fc_random_below(random, 32),
+		(uint8_t)fc_random_below(random, 5),
+		(uint8_t)fc_random_below(random, 32),
+		(uint8_t)(fc_random_below(random, 7) * 2),
+		(uint8_t)fc_random_below(random, 16),
+		(uint8_t)fc_random_below(random, 4),
+		(uint8_t)fc_random_below(random, 4),
+	};
+	memcpy(stroke, made, sizeof(made));
+}
+
+/* Half of the time one more stroke, at the end or among the others; else what libFuzzer does to any bytes. */
+size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max_size, unsigned seed)
+{
+	struct fc_random random;
+	fc_random_init(&random, seed);
+	if (fc_random_below(&random, 2) == 0 || size == 0 || size + SEGMENT_STROKE_BYTES > max_size)
+		return LLVMFuzzerMutate(data, size, max_size);
+	size_t strokes = (size - 1) / SEGMENT_STROKE_BYTES;
+	size_t place = fc_random_below(&random, 2) == 0
+			       ? size
+			       : 1 + SEGMENT_STROKE_BYTES * fc_random_below(&random, strokes + 1);
+	memmove(data + place + SEGMENT_STROKE_BYTES, data + place, size - place);
+	make_stroke(&random, data + place);
+	return size + SEGMENT_STROKE_BYTES;
 }
 
 /* ---- from the bytes to the end ---- */
