@@ -82,11 +82,10 @@ static int write_page(const struct simulate *simulate, struct fc_error *error)
 {
 	const struct fc_config *config = &simulate->config;
 	struct fc_text page = {0};
-	char lead[512], memory[FC_HUMAN_BYTES], ssd[FC_HUMAN_BYTES];
-	snprintf(lead, sizeof(lead), "%u requests of %u sessions; %s on %s, with %s of DRAM and %s of SSD",
+	char lead[512], ssd[FC_HUMAN_BYTES];
+	snprintf(lead, sizeof(lead), "%u requests of %u sessions; %s on %s, with %s of SSD",
 		 simulate->trace->request_count, simulate->trace->session_count, simulate->geometry.name,
-		 simulate->hardware.name, fc_human_bytes(config->memory_bytes, memory),
-		 fc_human_bytes(config->ssd_bytes, ssd));
+		 simulate->hardware.name, fc_human_bytes(config->ssd_bytes, ssd));
 	fc_page_begin(&page, config->arguments[0], lead);
 	int code = add_sections(simulate, &page, error);
 	fc_page_end(&page, "flatcake replay --simulate --report");

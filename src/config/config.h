@@ -77,6 +77,7 @@ struct fc_config {
 	const char *hardware;        /* a profile's name or path */
 	const char *policies;        /* names with commas, or "all" */
 	const char *policy_settings; /* NULL: none */
+	const char *memories;        /* several instead of `memory_bytes`, with commas; NULL: none */
 	const char *rates;           /* several instead of `rate_per_s`, with commas; NULL: none */
 	uint64_t job_count;          /* processes at once; 0: one a core */
 

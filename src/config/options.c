@@ -117,6 +117,8 @@ static const struct fc_option options[] = {
 		 "where --model, --memory and --ssd are not given"},
 	{"set", "SETTINGS", FC_OPTION_TEXT, FIELD(policy_settings), FC_COMMAND_REPLAY, NULL,
 	 .help = "with --simulate: settings of policies, POLICY.KEY=VALUE with commas"},
+	{"memories", "LIST", FC_OPTION_TEXT, FIELD(memories), FC_COMMAND_REPLAY, NULL,
+	 .help = "with --simulate: several values of --memory, with commas"},
 	{"rates", "LIST", FC_OPTION_TEXT, FIELD(rates), FC_COMMAND_REPLAY, NULL,
 	 .help = "with --simulate: several values of --rate, with commas"},
 	{"jobs", "N", FC_OPTION_COUNT, FIELD(job_count), FC_COMMAND_REPLAY, "0",

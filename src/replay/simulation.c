@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #define RUNS_MAX 4096
+#define MEMORY_BYTES_MAX (256ull << 40)
 
 /* ---- what is to be run ---- */
 
@@ -72,13 +73,34 @@ static int list_rates(const struct fc_config *config, double rates[RUNS_MAX], si
 	return code;
 }
 
-static int make_runs(struct fc_simulation *simulation, const struct fc_policy_type *const *types, size_t type_count,
-		     const double *rates, size_t rate_count, struct fc_error *error)
+static int read_memory(const char *text, uint64_t *bytes, struct fc_error *error)
 {
-	size_t count = type_count * rate_count;
-	if (count > RUNS_MAX)
-		return fc_error_set(error, FC_EINVAL, "%zu policies at %zu rates are more than %d runs", type_count,
-				    rate_count, RUNS_MAX);
+	static const struct fc_option memory = {.name = "memories", .type = FC_OPTION_SIZE, .max = MEMORY_BYTES_MAX};
+	return fc_option_set_in(&memory, text, bytes, "--memories", error);
+}
+
+static int list_memories(const struct fc_simulation_opts *opts, uint64_t memories[RUNS_MAX], size_t *count,
+			 struct fc_error *error)
+{
+	char copy[1024];
+	memories[0] = opts->memory_bytes;
+	*count = 1;
+	if (opts->config->memories == NULL)
+		return FC_OK;
+	if (strlen(opts->config->memories) >= sizeof(copy))
+		return fc_error_set(error, FC_EINVAL, "--memories: more than %zu characters", sizeof(copy) - 1);
+	strcpy(copy, opts->config->memories);
+	*count = 0;
+	int code = FC_OK;
+	for (char *rest = copy, *word; code == FC_OK && (word = strsep(&rest, ",")) != NULL;)
+		code = read_memory(word, &memories[(*count)++], error);
+	return code;
+}
+
+int fc_simulation_init_runs(struct fc_simulation *simulation, const struct fc_simulation_opts *opts,
+			    const struct fc_simulated *model, size_t count, struct fc_error *error)
+{
+	*simulation = (struct fc_simulation){.opts = *opts, .policy_count = count, .rate_count = 1};
 	simulation->runs = calloc(count, sizeof(*simulation->runs));
 	void *shared = mmap(NULL, count * sizeof(struct fc_outcome), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS,
 			    -1, 0);
@@ -86,12 +108,10 @@ static int make_runs(struct fc_simulation *simulation, const struct fc_policy_ty
 	simulation->outcomes = shared == MAP_FAILED ? NULL : shared;
 	if (simulation->runs == NULL || simulation->outcomes == NULL)
 		return fc_error_set(error, FC_ENOMEM, "no memory for %zu runs", count);
-	for (size_t i = 0; i < count; i++)
-		simulation->runs[i] = (struct fc_simulated){
-			.policy = types[i % type_count],
-			.rate_per_s = rates[i / type_count],
-			.outcome = &simulation->outcomes[i],
-		};
+	for (size_t i = 0; i < count; i++) {
+		simulation->runs[i] = *model;
+		simulation->runs[i].outcome = &simulation->outcomes[i];
+	}
 	return FC_OK;
 }
 
@@ -115,14 +135,30 @@ int fc_simulation_init(struct fc_simulation *simulation, const struct fc_simulat
 {
 	const struct fc_policy_type *types[RUNS_MAX];
 	double rates[RUNS_MAX];
-	size_t type_count, rate_count;
+	uint64_t memories[RUNS_MAX];
+	size_t type_count, rate_count, memory_count;
+	struct fc_simulated model = {.trace = opts->trace, .config = opts->config, .ssd_bytes = opts->ssd_bytes};
 	*simulation = (struct fc_simulation){.opts = *opts};
 	int code = list_policies(opts->config->policies, types, &type_count, error);
 	if (code == FC_OK)
 		code = list_rates(opts->config, rates, &rate_count, error);
 	if (code == FC_OK)
-		code = make_runs(simulation, types, type_count, rates, rate_count, error);
-	return code == FC_OK ? check_settings(simulation, error) : code;
+		code = list_memories(opts, memories, &memory_count, error);
+	if (code == FC_OK && type_count * rate_count * memory_count > RUNS_MAX)
+		code = fc_error_set(error, FC_EINVAL, "%zu policies at %zu rates with %zu memories: at most %d runs",
+				    type_count, rate_count, memory_count, RUNS_MAX);
+	if (code == FC_OK)
+		code = fc_simulation_init_runs(simulation, opts, &model, type_count * rate_count * memory_count, error);
+	if (code != FC_OK)
+		return code;
+	simulation->policy_count = type_count;
+	simulation->rate_count = rate_count;
+	for (size_t i = 0; i < simulation->run_count; i++) {
+		simulation->runs[i].policy = types[i % type_count];
+		simulation->runs[i].rate_per_s = rates[i / type_count % rate_count];
+		simulation->runs[i].memory_bytes = memories[i / type_count / rate_count];
+	}
+	return check_settings(simulation, error);
 }
 
 void fc_simulation_deinit(struct fc_simulation *simulation)
@@ -146,14 +182,14 @@ static void run_one(const struct fc_simulation *simulation, const struct fc_simu
 	struct fc_error error = {0};
 	uint64_t start_ns = real_now_ns();
 	struct fc_engine_opts opts = {
-		.trace = simulation->opts.trace,
+		.trace = run->trace,
 		.geometry = simulation->opts.geometry,
 		.hardware = simulation->opts.hardware,
-		.config = simulation->opts.config,
+		.config = run->config,
 		.policy = run->policy,
-		.settings = simulation->opts.config->policy_settings,
-		.memory_bytes = simulation->opts.memory_bytes,
-		.ssd_bytes = simulation->opts.ssd_bytes,
+		.settings = run->config->policy_settings,
+		.memory_bytes = run->memory_bytes,
+		.ssd_bytes = run->ssd_bytes,
 		.rate_per_s = run->rate_per_s,
 	};
 	if (fc_engine_run(&opts, run->outcome, &error) != FC_OK)

@@ -57,6 +57,7 @@ static void add_hits(struct fc_table *table, const struct fc_simulated *run)
 	const struct fc_outcome *outcome = run->outcome;
 	char text[FC_HUMAN_BYTES];
 	fc_table_cell(table, "%s", run->policy->name);
+	fc_table_cell(table, "%s", fc_human_bytes(run->memory_bytes, text));
 	rate_cell(table, run->rate_per_s);
 	if (outcome->error.code != FC_OK) {
 		fc_table_cell(table, "failed");
@@ -80,6 +81,7 @@ static void add_times(struct fc_table *table, const struct fc_simulated *run)
 	const struct fc_outcome *outcome = run->outcome;
 	char text[FC_HUMAN_BYTES];
 	fc_table_cell(table, "%s", run->policy->name);
+	fc_table_cell(table, "%s", fc_human_bytes(run->memory_bytes, text));
 	rate_cell(table, run->rate_per_s);
 	mean_cell(table, &outcome->ttft);
 	percentile_cell(table, &outcome->ttft, 50);
@@ -92,11 +94,11 @@ static void add_times(struct fc_table *table, const struct fc_simulated *run)
 
 static int print_hits(const struct fc_simulation *simulation, FILE *file)
 {
-	static const char *const titles[] = {"policy",    "rate/s",   "of input",   "of possible",
-					     "cancelled", "prefetch", "read amp",   "commands/load",
-					     "from DRAM", "from SSD", "SSD written"};
+	static const char *const titles[] = {"policy",        "DRAM",      "rate/s",   "of input",
+					     "of possible",   "cancelled", "prefetch", "read amp",
+					     "commands/load", "from DRAM", "from SSD", "SSD written"};
 	struct fc_table table;
-	fc_table_init(&table, "lrrrrrrrrrr");
+	fc_table_init(&table, "lrrrrrrrrrrr");
 	cells(&table, titles, fc_array_len(titles));
 	for (size_t i = 0; i < simulation->run_count; i++)
 		add_hits(&table, &simulation->runs[i]);
@@ -107,10 +109,10 @@ static int print_hits(const struct fc_simulation *simulation, FILE *file)
 
 static int print_times(const struct fc_simulation *simulation, FILE *file)
 {
-	static const char *const titles[] = {"policy", "rate/s", "TTFT mean", "p50",       "p99", "queue",
-					     "read",   "ready",  "prefill",   "simulated", "took"};
+	static const char *const titles[] = {"policy", "DRAM", "rate/s", "TTFT mean", "p50",       "p99",
+					     "queue",  "read", "ready",  "prefill",   "simulated", "took"};
 	struct fc_table table;
-	fc_table_init(&table, "lrrrrrrrrrr");
+	fc_table_init(&table, "lrrrrrrrrrrr");
 	cells(&table, titles, fc_array_len(titles));
 	for (size_t i = 0; i < simulation->run_count; i++)
 		if (simulation->runs[i].outcome->error.code == FC_OK)
@@ -124,12 +126,12 @@ int fc_simulation_print(const struct fc_simulation *simulation, FILE *file)
 {
 	const struct fc_simulation_opts *opts = &simulation->opts;
 	const struct fc_outcome *first = simulation->runs[0].outcome;
-	char requests[FC_HUMAN_BYTES], memory[FC_HUMAN_BYTES], ssd[FC_HUMAN_BYTES], possible[FC_HUMAN_BYTES];
+	char requests[FC_HUMAN_BYTES], ssd[FC_HUMAN_BYTES], possible[FC_HUMAN_BYTES];
 	fprintf(file, "%u sessions, %s requests, blocks of %u tokens; %s on %s\n", opts->trace->session_count,
 		fc_human_count(opts->trace->request_count, requests), opts->geometry->block_tokens,
 		opts->geometry->name, opts->hardware->name);
-	fprintf(file, "memory %s, SSD %s, cold start; a prefix of %s of the input was computed before\n\n",
-		fc_human_bytes(opts->memory_bytes, memory), fc_human_bytes(opts->ssd_bytes, ssd),
+	fprintf(file, "SSD %s, cold start; a prefix of %s of the input was computed before\n\n",
+		fc_human_bytes(opts->ssd_bytes, ssd),
 		fc_human_percent(first->possible_blocks, first->blocks, possible));
 	int code = print_hits(simulation, file);
 	fputc('\n', file);
@@ -235,6 +237,7 @@ static json_t *run_json(const struct fc_simulation *simulation, const struct fc_
 	const struct fc_outcome *outcome = run->outcome;
 	json_t *object = json_object(), *parts = json_object();
 	json_object_set_new(object, "policy", json_string(run->policy->name));
+	json_object_set_new(object, "memory_bytes", count(run->memory_bytes));
 	json_object_set_new(object, "rate_per_s",
 			    isfinite(run->rate_per_s) ? json_real(run->rate_per_s) : json_string("max"));
 	if (outcome->error.code != FC_OK)
@@ -261,9 +264,9 @@ json_t *fc_simulation_json(const struct fc_simulation *simulation)
 	json_t *runs = json_array();
 	for (size_t i = 0; i < simulation->run_count; i++)
 		json_array_append_new(runs, run_json(simulation, &simulation->runs[i]));
-	return json_pack("{s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:o}", "model", opts->geometry->name, "hardware",
+	return json_pack("{s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:o}", "model", opts->geometry->name, "hardware",
 			 opts->hardware->name, "block_tokens", (json_int_t)opts->geometry->block_tokens, "sessions",
 			 (json_int_t)opts->trace->session_count, "requests", (json_int_t)opts->trace->request_count,
-			 "memory_bytes", (json_int_t)opts->memory_bytes, "ssd_bytes", (json_int_t)opts->ssd_bytes,
-			 "seed", (json_int_t)opts->config->seed, "runs", runs);
+			 "ssd_bytes", (json_int_t)opts->ssd_bytes, "seed", (json_int_t)opts->config->seed, "runs",
+			 runs);
 }

@@ -1,5 +1,6 @@
-/* Policies keep their colour through the whole page. With several rates there are lines over the load, and all that
- * concerns one run is shown at the last rate; with one rate there are bars instead of the lines. */
+/* Policies keep their colour through the whole page. With several rates there are lines over the load, with several
+ * amounts of DRAM lines over those; what concerns one run is shown at the last rate and the last amount. With one of
+ * either there are bars instead of the lines. */
 #include "replay/simulation_report.h"
 
 #include "cli/table.h"
@@ -16,12 +17,12 @@
 struct report {
 	const struct fc_simulation *simulation;
 	struct fc_text *page;
-	size_t policy_count, rate_count;
-	const struct fc_simulated *last; /* the runs at the last rate, one for each policy */
+	size_t policy_count, rate_count, memory_count;
+	const struct fc_simulated *last; /* the runs at the last rate with the last memory, one for each policy */
 	double *values;                  /* scratch: x and y of the series of one plot */
 	struct fc_plot_series *series;
-	const char **names;             /* scratch: of the policies */
-	char rate[FC_HUMAN_BYTES + 16]; /* the last one */
+	const char **names;                  /* scratch: of the policies */
+	char point[2 * FC_HUMAN_BYTES + 32]; /* the last rate and memory */
 };
 
 /* ---- numbers and their units ---- */
@@ -41,6 +42,12 @@ static void print_bandwidth(char *string, size_t bytes, double value)
 {
 	snprintf(string, bytes, value < 1e9 && value > 0 ? "%.4g MB/s" : "%.4g GB/s",
 		 value < 1e9 && value > 0 ? value / 1e6 : value / 1e9);
+}
+
+static void print_bytes(char *string, size_t bytes, double value)
+{
+	char text[FC_HUMAN_BYTES];
+	snprintf(string, bytes, "%s", fc_human_bytes((uint64_t)value, text));
 }
 
 static double share(double part, double whole)
@@ -102,25 +109,49 @@ static void set_point(const struct fc_plot_series *series, size_t point, double 
 	((double *)(uintptr_t)series->y)[point] = y;
 }
 
-static void add_over_load(struct report *report, struct fc_plot plot,
-			  double (*value_of)(const struct fc_outcome *outcome))
+/* The runs of a policy that are `stride` apart, up to the last. */
+static void add_lines(struct report *report, struct fc_plot plot, size_t count, size_t stride,
+		      double (*x_of)(const struct fc_simulated *run), double (*y_of)(const struct fc_outcome *outcome))
 {
-	size_t rates = report->rate_count < FC_SERIES_INTERVALS ? report->rate_count : FC_SERIES_INTERVALS;
+	const struct fc_simulated *first = report->last - (count - 1) * stride;
+	count = count < FC_SERIES_INTERVALS ? count : FC_SERIES_INTERVALS;
 	for (size_t policy = 0; policy < report->policy_count; policy++) {
-		const struct fc_simulated *runs = report->simulation->runs + policy;
-		struct fc_plot_series *series = begin_series(report, policy, runs->policy->name, rates);
-		for (size_t rate = 0; rate < rates; rate++) {
-			const struct fc_simulated *run = &runs[rate * report->policy_count];
-			set_point(series, rate, run->rate_per_s, has_ended(run) ? value_of(run->outcome) : NAN);
+		struct fc_plot_series *series = begin_series(report, policy, first[policy].policy->name, count);
+		for (size_t i = 0; i < count; i++) {
+			const struct fc_simulated *run = &first[i * stride + policy];
+			set_point(series, i, x_of(run), has_ended(run) ? y_of(run->outcome) : NAN);
 		}
 	}
-	plot.x = (struct fc_axis){.label = "requests per second", .is_from_zero = true};
 	plot.series = report->series;
 	plot.series_count = report->policy_count;
 	fc_plot_add(report->page, &plot);
 }
 
-static void add_loads(struct report *report)
+static double rate_of(const struct fc_simulated *run)
+{
+	return run->rate_per_s;
+}
+
+static double memory_of(const struct fc_simulated *run)
+{
+	return (double)run->memory_bytes;
+}
+
+static void add_over_load(struct report *report, struct fc_plot plot, double (*y_of)(const struct fc_outcome *outcome))
+{
+	plot.x = (struct fc_axis){.label = "requests per second", .is_from_zero = true};
+	add_lines(report, plot, report->rate_count, report->policy_count, rate_of, y_of);
+}
+
+static void add_over_memory(struct report *report, struct fc_plot plot,
+			    double (*y_of)(const struct fc_outcome *outcome))
+{
+	plot.x = (struct fc_axis){.label = "DRAM for the cache", .is_logarithmic = true, .print = print_bytes};
+	add_lines(report, plot, report->memory_count, report->policy_count * report->rate_count, memory_of, y_of);
+}
+
+static void add_all_lines(struct report *report, void (*add)(struct report *report, struct fc_plot plot,
+							     double (*y_of)(const struct fc_outcome *outcome)))
 {
 	struct fc_plot hits = {
 		.title = "Delivered prefix, of what any cache could have had",
@@ -134,9 +165,9 @@ static void add_loads(struct report *report)
 		.title = "Time to first token, 99th percentile",
 		.y = {.label = "p99", .is_logarithmic = true, .print = print_seconds},
 	};
-	add_over_load(report, hits, delivered);
-	add_over_load(report, mean, ttft_mean_s);
-	add_over_load(report, p99, ttft_p99_s);
+	add(report, hits, delivered);
+	add(report, mean, ttft_mean_s);
+	add(report, p99, ttft_p99_s);
 }
 
 /* ---- bars ---- */
@@ -301,32 +332,35 @@ static int add_table(struct report *report)
 
 static void find_shape(struct report *report, const struct fc_simulation *simulation)
 {
-	size_t count = 0;
-	while (count < simulation->run_count && simulation->runs[count].rate_per_s == simulation->runs[0].rate_per_s)
-		count++;
-	report->policy_count = count;
-	report->rate_count = simulation->run_count / count;
-	report->last = simulation->runs + simulation->run_count - count;
-	double rate = report->last->rate_per_s;
-	if (isfinite(rate))
-		snprintf(report->rate, sizeof(report->rate), "at %g requests/s", rate);
-	else
-		snprintf(report->rate, sizeof(report->rate), "as fast as they are taken");
+	report->policy_count = simulation->policy_count;
+	report->rate_count = simulation->rate_count;
+	report->memory_count = simulation->run_count / report->policy_count / report->rate_count;
+	report->last = simulation->runs + simulation->run_count - report->policy_count;
+	char memory[FC_HUMAN_BYTES], rate[FC_HUMAN_BYTES] = "as fast as they are taken";
+	if (isfinite(report->last->rate_per_s))
+		snprintf(rate, sizeof(rate), "at %g requests/s", report->last->rate_per_s);
+	snprintf(report->point, sizeof(report->point), "%s with %s of DRAM", rate,
+		 fc_human_bytes(report->last->memory_bytes, memory));
 }
 
 static int add_all(struct report *report)
 {
 	char heading[128];
-	snprintf(heading, sizeof(heading), "Every policy, %s", report->rate);
+	snprintf(heading, sizeof(heading), "Every policy, %s", report->point);
 	fc_page_section(report->page, heading, "The same trace, machine and budgets for each.");
 	int code = add_table(report);
 	if (report->rate_count > 1) {
 		fc_page_section(report->page, "Over the load", NULL);
-		add_loads(report);
+		add_all_lines(report, add_over_load);
 	}
-	snprintf(heading, sizeof(heading), "One load, %s", report->rate);
+	if (report->memory_count > 1) {
+		fc_page_section(report->page, "Over the DRAM",
+				"Where tiering has as much DRAM as it needs, its line meets the others.");
+		add_all_lines(report, add_over_memory);
+	}
+	snprintf(heading, sizeof(heading), "One load, %s", report->point);
 	fc_page_section(report->page, heading, NULL);
-	if (report->rate_count == 1)
+	if (report->rate_count == 1 && report->memory_count == 1)
 		add_hit_bars(report);
 	add_time_bars(report);
 	add_distribution(report);

@@ -20,9 +20,9 @@ check_page() { # FILE WORDS...
 	[ "$(tail -n 1 "$page" | tail -c 15 | tr -d '\n')" = '</body></html>' ] || complain "$page: does not end"
 }
 
-"$FLATCAKE" replay "$work/trace.tar" --simulate --policy flat,recompute --rates 0.5,2 --report "$work/lines.html" \
+"$FLATCAKE" replay "$work/trace.tar" --simulate --policy flat,recompute --rates 0.5,2 --memories 4MiB,1GiB --report "$work/lines.html" \
 	>"$work/out" 2>&1 || complain "no page of lines: $(cat "$work/out")"
-check_page "$work/lines.html" flat recompute 'at 2 requests/s' 'Over the load' 'SSD reads over time' 'LRU cache'
+check_page "$work/lines.html" flat recompute 'at 2 requests/s with 1.0 GiB of DRAM' 'Over the load' 'Over the DRAM' 'SSD reads over time' 'LRU cache'
 "$FLATCAKE" replay "$work/trace.tar" --simulate --policy flat --report "$work/bars.html" >"$work/out" 2>&1 ||
 	complain "no page of bars: $(cat "$work/out")"
 check_page "$work/bars.html" 'as fast as they are taken' 'Where the time to the first token went'
