@@ -51,7 +51,7 @@ static int load(const struct fc_config *config, struct fc_trace **trace, struct 
 
 static int write_page(const struct fc_analyze_report *report, struct fc_error *error)
 {
-	struct fc_text page = {0};
+	struct fc_page page = {0};
 	fc_page_begin(&page, "What a trace is made of", report->config->arguments[0]);
 	int code = fc_analyze_add_page(report, &page);
 	fc_page_end(&page, "flatcake analyze --report");
@@ -59,7 +59,7 @@ static int write_page(const struct fc_analyze_report *report, struct fc_error *e
 		code = fc_error_set(error, code, "--report: %s", fc_code_text(code));
 	else
 		code = fc_page_write(&page, report->config->report_path, error);
-	fc_text_deinit(&page);
+	fc_page_deinit(&page);
 	return code;
 }
 

@@ -17,7 +17,7 @@ static void print_percent(char *string, size_t bytes, double value)
 	snprintf(string, bytes, "%.4g %%", 100 * value);
 }
 
-static void add_curve(const struct fc_analyze_report *report, struct fc_text *page)
+static void add_curve(const struct fc_analyze_report *report, struct fc_page *page)
 {
 	const struct fc_analysis *analysis = report->analysis;
 	uint64_t sizes_bytes[FC_CURVE_SIZES_MAX];
@@ -47,7 +47,7 @@ static void add_curve(const struct fc_analyze_report *report, struct fc_text *pa
 	fc_plot_add(page, &plot);
 }
 
-static int add_text(const struct fc_analyze_report *report, struct fc_text *page)
+static int add_text(const struct fc_analyze_report *report, struct fc_page *page)
 {
 	char *text = NULL;
 	size_t bytes = 0;
@@ -63,7 +63,7 @@ static int add_text(const struct fc_analyze_report *report, struct fc_text *page
 	return code;
 }
 
-int fc_analyze_add_page(const struct fc_analyze_report *report, struct fc_text *page)
+int fc_analyze_add_page(const struct fc_analyze_report *report, struct fc_page *page)
 {
 	fc_page_section(page, "What the trace is made of", NULL);
 	if (report->analysis->reference_count > 0)

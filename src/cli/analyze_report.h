@@ -24,7 +24,7 @@ FC_MUST_USE int fc_analyze_print(const struct fc_analyze_report *report, FILE *f
 json_t *fc_analyze_json(const struct fc_analyze_report *report);
 
 /* Adds a section to a page (--report): the curve, and all that is printed. FC_ENOMEM. */
-FC_MUST_USE int fc_analyze_add_page(const struct fc_analyze_report *report, struct fc_text *page);
+FC_MUST_USE int fc_analyze_add_page(const struct fc_analyze_report *report, struct fc_page *page);
 
 /* Analyzes the trace with the settings of report->config and calls `use` while the analysis is there. */
 FC_MUST_USE int fc_analyze_with(struct fc_analyze_report *report,

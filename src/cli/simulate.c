@@ -67,7 +67,7 @@ static int add_analysis(struct fc_analyze_report *report, void *context, struct 
 	return code == FC_OK ? FC_OK : fc_error_set(error, code, "--report: %s", fc_code_text(code));
 }
 
-static int add_sections(const struct simulate *simulate, struct fc_text *page, struct fc_error *error)
+static int add_sections(const struct simulate *simulate, struct fc_page *page, struct fc_error *error)
 {
 	int code = fc_simulation_report(&simulate->simulation, page);
 	if (code != FC_OK)
@@ -81,7 +81,7 @@ static int add_sections(const struct simulate *simulate, struct fc_text *page, s
 static int write_page(const struct simulate *simulate, struct fc_error *error)
 {
 	const struct fc_config *config = &simulate->config;
-	struct fc_text page = {0};
+	struct fc_page page = {0};
 	char lead[512], ssd[FC_HUMAN_BYTES];
 	snprintf(lead, sizeof(lead), "%u requests of %u sessions; %s on %s, with %s of SSD",
 		 simulate->trace->request_count, simulate->trace->session_count, simulate->geometry.name,
@@ -91,7 +91,7 @@ static int write_page(const struct simulate *simulate, struct fc_error *error)
 	fc_page_end(&page, "flatcake replay --simulate --report");
 	if (code == FC_OK)
 		code = fc_page_write(&page, config->report_path, error);
-	fc_text_deinit(&page);
+	fc_page_deinit(&page);
 	return code;
 }
 

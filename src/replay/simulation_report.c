@@ -16,7 +16,7 @@
 
 struct report {
 	const struct fc_simulation *simulation;
-	struct fc_text *page;
+	struct fc_page *page;
 	size_t policy_count, rate_count, memory_count;
 	const struct fc_simulated *last; /* the runs at the last rate with the last memory, one for each policy */
 	double *values;                  /* scratch: x and y of the series of one plot */
@@ -368,7 +368,7 @@ static int add_all(struct report *report)
 	return code;
 }
 
-int fc_simulation_report(const struct fc_simulation *simulation, struct fc_text *page)
+int fc_simulation_report(const struct fc_simulation *simulation, struct fc_page *page)
 {
 	struct report report = {.simulation = simulation, .page = page};
 	if (simulation->run_count == 0)

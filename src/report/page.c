@@ -38,75 +38,75 @@ static const char style[] =
 	"@media(max-width:36rem){svg text{font-size:17px}}"
 	"@media print{body{max-width:none;font-size:11pt}details{display:none}}\n";
 
-static void add_element(struct fc_text *page, const char *begin, const char *string, const char *end)
+static void add_element(struct fc_page *page, const char *begin, const char *string, const char *end)
 {
-	fc_text_add(page, "%s", begin);
-	fc_text_add_escaped(page, string);
-	fc_text_add(page, "%s\n", end);
+	fc_page_add(page, "%s", begin);
+	fc_page_add_text(page, string);
+	fc_page_add(page, "%s\n", end);
 }
 
-void fc_page_begin(struct fc_text *page, const char *title, const char *lead)
+void fc_page_begin(struct fc_page *page, const char *title, const char *lead)
 {
-	fc_text_add(page, "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">"
+	fc_page_add(page, "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">"
 			  "<meta name=\"viewport\" content=\"width=device-width,initial-scale=1\">"
 			  "<meta name=\"color-scheme\" content=\"light dark\">\n");
 	add_element(page, "<title>", title, "</title>");
-	fc_text_add(page, "<style>%s</style></head><body>\n", style);
+	fc_page_add(page, "<style>%s</style></head><body>\n", style);
 	add_element(page, "<h1>", title, "</h1>");
 	if (lead != NULL)
 		add_element(page, "<p class=\"lead\">", lead, "</p>");
 }
 
-void fc_page_section(struct fc_text *page, const char *heading, const char *lead)
+void fc_page_section(struct fc_page *page, const char *heading, const char *lead)
 {
 	add_element(page, "<h2>", heading, "</h2>");
 	if (lead != NULL)
 		fc_page_paragraph(page, lead);
 }
 
-void fc_page_paragraph(struct fc_text *page, const char *string)
+void fc_page_paragraph(struct fc_page *page, const char *string)
 {
 	add_element(page, "<p>", string, "</p>");
 }
 
 /* Line by line: escaping makes spaces of control characters, which ends of lines are too. */
-void fc_page_add_lines(struct fc_text *page, const char *string)
+void fc_page_add_lines(struct fc_page *page, const char *string)
 {
-	fc_text_add(page, "<pre>");
+	fc_page_add(page, "<pre>");
 	while (*string != 0) {
 		int length = (int)strcspn(string, "\n");
 		char line[1024];
 		snprintf(line, sizeof(line), "%.*s", length, string);
-		fc_text_add_escaped(page, line);
-		fc_text_add(page, "\n");
+		fc_page_add_text(page, line);
+		fc_page_add(page, "\n");
 		string += length + (string[length] != 0);
 	}
-	fc_text_add(page, "</pre>\n");
+	fc_page_add(page, "</pre>\n");
 }
 
-void fc_page_add_table(struct fc_text *page, const struct fc_page_table *table)
+void fc_page_add_table(struct fc_page *page, const struct fc_page_table *table)
 {
-	fc_text_add(page, "<div class=\"wide\"><table><tr>");
+	fc_page_add(page, "<div class=\"wide\"><table><tr>");
 	for (size_t column = 0; column < table->column_count; column++)
 		add_element(page, "<th>", table->headings[column], "</th>");
-	fc_text_add(page, "</tr>\n");
+	fc_page_add(page, "</tr>\n");
 	for (size_t row = 0; row < table->row_count; row++) {
 		bool is_marked = table->is_marked != NULL && table->is_marked[row];
-		fc_text_add(page, is_marked ? "<tr class=\"marked\">" : "<tr>");
+		fc_page_add(page, is_marked ? "<tr class=\"marked\">" : "<tr>");
 		for (size_t column = 0; column < table->column_count; column++)
 			add_element(page, column == 0 ? "<th>" : "<td>",
 				    table->cells[row * table->column_count + column], column == 0 ? "</th>" : "</td>");
-		fc_text_add(page, "</tr>\n");
+		fc_page_add(page, "</tr>\n");
 	}
-	fc_text_add(page, "</table></div>\n");
+	fc_page_add(page, "</table></div>\n");
 }
 
-void fc_page_end(struct fc_text *page, const char *command)
+void fc_page_end(struct fc_page *page, const char *command)
 {
 	add_element(page, "<footer>Made by <code>", command, "</code></footer></body></html>");
 }
 
-int fc_page_write(const struct fc_text *page, const char *path, struct fc_error *error)
+int fc_page_write(const struct fc_page *page, const char *path, struct fc_error *error)
 {
 	if (page->is_out_of_memory)
 		return fc_error_set(error, FC_ENOMEM, "--report: no memory for the page");

@@ -40,45 +40,45 @@ static double y_of(const struct frame *frame, double value)
 
 /* ---- axes ---- */
 
-static void add_label(struct fc_text *page, double x, double y, const char *anchor, const char *string)
+static void add_label(struct fc_page *page, double x, double y, const char *anchor, const char *string)
 {
-	fc_text_add(page, "<text x=\"%.1f\" y=\"%.1f\" text-anchor=\"%s\">", x, y, anchor);
-	fc_text_add_escaped(page, string);
-	fc_text_add(page, "</text>");
+	fc_page_add(page, "<text x=\"%.1f\" y=\"%.1f\" text-anchor=\"%s\">", x, y, anchor);
+	fc_page_add_text(page, string);
+	fc_page_add(page, "</text>");
 }
 
-static void add_x_marks(struct fc_text *page, const struct frame *frame)
+static void add_x_marks(struct fc_page *page, const struct frame *frame)
 {
 	char string[NUMBER_BYTES];
 	for (size_t i = 0; i < frame->x.mark_count; i++) {
 		double x = x_of(frame, frame->x.marks[i]);
-		fc_text_add(page, "<path class=\"grid\" d=\"M%.1f %dV%d\"/>", x, TOP, HEIGHT - BOTTOM + MARK_LENGTH);
+		fc_page_add(page, "<path class=\"grid\" d=\"M%.1f %dV%d\"/>", x, TOP, HEIGHT - BOTTOM + MARK_LENGTH);
 		print_value(&frame->plot->x, string, frame->x.marks[i]);
 		add_label(page, x, HEIGHT - BOTTOM + 18, "middle", string);
 	}
 }
 
-static void add_y_marks(struct fc_text *page, const struct frame *frame)
+static void add_y_marks(struct fc_page *page, const struct frame *frame)
 {
 	char string[NUMBER_BYTES];
 	for (size_t i = 0; i < frame->y.mark_count; i++) {
 		double y = y_of(frame, frame->y.marks[i]);
-		fc_text_add(page, "<path class=\"grid\" d=\"M%d %.1fH%d\"/>", LEFT - MARK_LENGTH, y, WIDTH - RIGHT);
+		fc_page_add(page, "<path class=\"grid\" d=\"M%d %.1fH%d\"/>", LEFT - MARK_LENGTH, y, WIDTH - RIGHT);
 		print_value(&frame->plot->y, string, frame->y.marks[i]);
 		add_label(page, LEFT - 8, y + 4, "end", string);
 	}
 }
 
-static void add_axes(struct fc_text *page, const struct frame *frame)
+static void add_axes(struct fc_page *page, const struct frame *frame)
 {
 	add_x_marks(page, frame);
 	add_y_marks(page, frame);
-	fc_text_add(page, "<path class=\"axis\" d=\"M%d %dV%dH%d\"/>", LEFT, TOP, HEIGHT - BOTTOM, WIDTH - RIGHT);
+	fc_page_add(page, "<path class=\"axis\" d=\"M%d %dV%dH%d\"/>", LEFT, TOP, HEIGHT - BOTTOM, WIDTH - RIGHT);
 	add_label(page, (LEFT + WIDTH - RIGHT) / 2.0, HEIGHT - 8, "middle", frame->plot->x.label);
-	fc_text_add(page, "<text class=\"label\" transform=\"rotate(-90)\" x=\"%d\" y=\"14\" text-anchor=\"middle\">",
+	fc_page_add(page, "<text class=\"label\" transform=\"rotate(-90)\" x=\"%d\" y=\"14\" text-anchor=\"middle\">",
 		    -(TOP + HEIGHT - BOTTOM) / 2);
-	fc_text_add_escaped(page, frame->plot->y.label);
-	fc_text_add(page, "</text>");
+	fc_page_add_text(page, frame->plot->y.label);
+	fc_page_add(page, "</text>");
 }
 
 /* ---- lines ---- */
@@ -88,24 +88,24 @@ static bool is_shown(const struct frame *frame, const struct fc_plot_series *ser
 	return fc_scale_has(&frame->x, series->x[point]) && fc_scale_has(&frame->y, series->y[point]);
 }
 
-static void add_line(struct fc_text *page, const struct frame *frame, const struct fc_plot_series *series)
+static void add_line(struct fc_page *page, const struct frame *frame, const struct fc_plot_series *series)
 {
 	bool is_down = false;
-	fc_text_add(page, "<path class=\"line c%u%s\" d=\"", series->colour, series->is_dashed ? " dashed" : "");
+	fc_page_add(page, "<path class=\"line c%u%s\" d=\"", series->colour, series->is_dashed ? " dashed" : "");
 	for (size_t point = 0; point < series->count; point++) {
 		bool is_next = is_shown(frame, series, point);
 		if (is_next)
-			fc_text_add(page, "%c%.1f %.1f", is_down ? 'L' : 'M', x_of(frame, series->x[point]),
+			fc_page_add(page, "%c%.1f %.1f", is_down ? 'L' : 'M', x_of(frame, series->x[point]),
 				    y_of(frame, series->y[point]));
 		is_down = is_next;
 	}
-	fc_text_add(page, "\"><title>");
-	fc_text_add_escaped(page, series->name);
-	fc_text_add(page, "</title></path>");
+	fc_page_add(page, "\"><title>");
+	fc_page_add_text(page, series->name);
+	fc_page_add(page, "</title></path>");
 }
 
 /* A few points are marked; of many, the line is enough. */
-static void add_points(struct fc_text *page, const struct frame *frame, const struct fc_plot_series *series)
+static void add_points(struct fc_page *page, const struct frame *frame, const struct fc_plot_series *series)
 {
 	char x[NUMBER_BYTES], y[NUMBER_BYTES];
 	for (size_t point = 0; point < series->count && series->count <= FC_MARKS_MAX; point++) {
@@ -113,81 +113,81 @@ static void add_points(struct fc_text *page, const struct frame *frame, const st
 			continue;
 		print_value(&frame->plot->x, x, series->x[point]);
 		print_value(&frame->plot->y, y, series->y[point]);
-		fc_text_add(page, "<circle class=\"point c%u\" cx=\"%.1f\" cy=\"%.1f\" r=\"3\"><title>", series->colour,
+		fc_page_add(page, "<circle class=\"point c%u\" cx=\"%.1f\" cy=\"%.1f\" r=\"3\"><title>", series->colour,
 			    x_of(frame, series->x[point]), y_of(frame, series->y[point]));
-		fc_text_add_escaped(page, series->name);
-		fc_text_add(page, ": ");
-		fc_text_add_escaped(page, x);
-		fc_text_add(page, ", ");
-		fc_text_add_escaped(page, y);
-		fc_text_add(page, "</title></circle>");
+		fc_page_add_text(page, series->name);
+		fc_page_add(page, ": ");
+		fc_page_add_text(page, x);
+		fc_page_add(page, ", ");
+		fc_page_add_text(page, y);
+		fc_page_add(page, "</title></circle>");
 	}
 }
 
 /* ---- around the picture ---- */
 
-static void begin_figure(struct fc_text *page, const char *title)
+static void begin_figure(struct fc_page *page, const char *title)
 {
-	fc_text_add(page, "<figure><h3>");
-	fc_text_add_escaped(page, title);
-	fc_text_add(page, "</h3>\n");
+	fc_page_add(page, "<figure><h3>");
+	fc_page_add_text(page, title);
+	fc_page_add(page, "</h3>\n");
 }
 
-static void end_figure(struct fc_text *page, const char *note)
+static void end_figure(struct fc_page *page, const char *note)
 {
 	if (note != NULL) {
-		fc_text_add(page, "<figcaption>");
-		fc_text_add_escaped(page, note);
-		fc_text_add(page, "</figcaption>");
+		fc_page_add(page, "<figcaption>");
+		fc_page_add_text(page, note);
+		fc_page_add(page, "</figcaption>");
 	}
-	fc_text_add(page, "</figure>\n");
+	fc_page_add(page, "</figure>\n");
 }
 
-static void begin_picture(struct fc_text *page, const char *title, double height)
+static void begin_picture(struct fc_page *page, const char *title, double height)
 {
-	fc_text_add(page, "<svg viewBox=\"0 0 %d %.0f\" role=\"img\" aria-label=\"", WIDTH, height);
-	fc_text_add_escaped(page, title);
-	fc_text_add(page, "\">");
+	fc_page_add(page, "<svg viewBox=\"0 0 %d %.0f\" role=\"img\" aria-label=\"", WIDTH, height);
+	fc_page_add_text(page, title);
+	fc_page_add(page, "\">");
 }
 
-static void add_key(struct fc_text *page, const char *name, unsigned colour, bool is_dashed)
+static void add_key(struct fc_page *page, const char *name, unsigned colour, bool is_dashed)
 {
-	fc_text_add(page,
+	fc_page_add(page,
 		    "<li><svg class=\"key\" viewBox=\"0 0 24 8\"><path class=\"line c%u%s\" d=\"M1 4H23\"/></svg>",
 		    colour, is_dashed ? " dashed" : "");
-	fc_text_add_escaped(page, name);
-	fc_text_add(page, "</li>");
+	fc_page_add_text(page, name);
+	fc_page_add(page, "</li>");
 }
 
-static void add_cell(struct fc_text *page, const struct fc_axis *axis, double value)
+static void add_cell(struct fc_page *page, const struct fc_axis *axis, double value)
 {
 	char string[NUMBER_BYTES];
 	print_value(axis, string, value);
-	fc_text_add(page, "<td>");
-	fc_text_add_escaped(page, isfinite(value) ? string : "n/a");
-	fc_text_add(page, "</td>");
+	fc_page_add(page, "<td>");
+	fc_page_add_text(page, isfinite(value) ? string : "n/a");
+	fc_page_add(page, "</td>");
 }
 
-static void add_numbers(struct fc_text *page, const struct fc_plot *plot)
+static void add_numbers(struct fc_page *page, const struct fc_plot *plot)
 {
-	fc_text_add(page, "<details><summary>the numbers</summary><table><tr><th></th><th>");
-	fc_text_add_escaped(page, plot->x.label);
-	fc_text_add(page, "</th><th>");
-	fc_text_add_escaped(page, plot->y.label);
-	fc_text_add(page, "</th></tr>\n");
+	fc_page_add(page, "<details><summary>the numbers</summary><table><tr><th></th><th>");
+	fc_page_add_text(page, plot->x.label);
+	fc_page_add(page, "</th><th>");
+	fc_page_add_text(page, plot->y.label);
+	fc_page_add(page, "</th></tr>\n");
 	for (size_t i = 0; i < plot->series_count; i++)
 		for (size_t point = 0; point < plot->series[i].count; point++) {
-			fc_text_add(page, "<tr><th>");
-			fc_text_add_escaped(page, plot->series[i].name);
-			fc_text_add(page, "</th>");
+			fc_page_add(page, "<tr><th>");
+			fc_page_add_text(page, plot->series[i].name);
+			fc_page_add(page, "</th>");
 			add_cell(page, &plot->x, plot->series[i].x[point]);
 			add_cell(page, &plot->y, plot->series[i].y[point]);
-			fc_text_add(page, "</tr>\n");
+			fc_page_add(page, "</tr>\n");
 		}
-	fc_text_add(page, "</table></details>");
+	fc_page_add(page, "</table></details>");
 }
 
-void fc_plot_add(struct fc_text *page, const struct fc_plot *plot)
+void fc_plot_add(struct fc_page *page, const struct fc_plot *plot)
 {
 	struct frame frame = {.plot = plot};
 	fc_scale_init(&frame.x, plot, true);
@@ -199,10 +199,10 @@ void fc_plot_add(struct fc_text *page, const struct fc_plot *plot)
 		add_line(page, &frame, &plot->series[i]);
 		add_points(page, &frame, &plot->series[i]);
 	}
-	fc_text_add(page, "</svg>\n<ul class=\"keys\">");
+	fc_page_add(page, "</svg>\n<ul class=\"keys\">");
 	for (size_t i = 0; i < plot->series_count; i++)
 		add_key(page, plot->series[i].name, plot->series[i].colour, plot->series[i].is_dashed);
-	fc_text_add(page, "</ul>\n");
+	fc_page_add(page, "</ul>\n");
 	add_numbers(page, plot);
 	end_figure(page, plot->note);
 }
@@ -222,7 +222,7 @@ static double sum_of(const struct fc_bars *bars, size_t bar)
 	return sum;
 }
 
-static void add_bar(struct fc_text *page, const struct fc_bars *bars, size_t bar, double longest)
+static void add_bar(struct fc_page *page, const struct fc_bars *bars, size_t bar, double longest)
 {
 	char string[NUMBER_BYTES];
 	double x = BARS_LEFT, y = (double)bar * BAR_PITCH + 4;
@@ -231,45 +231,45 @@ static void add_bar(struct fc_text *page, const struct fc_bars *bars, size_t bar
 		double length = bars->lengths[bar * bars->part_count + part];
 		double width = longest > 0 ? length / longest * (WIDTH - BARS_LEFT - BARS_RIGHT) : 0;
 		bars->print(string, sizeof(string), length);
-		fc_text_add(page,
+		fc_page_add(page,
 			    "<rect class=\"fill c%zu\" x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%d\"><title>",
 			    part, x, y, width, BAR_HEIGHT);
-		fc_text_add_escaped(page, bars->part_names[part]);
-		fc_text_add(page, ": ");
-		fc_text_add_escaped(page, string);
-		fc_text_add(page, "</title></rect>");
+		fc_page_add_text(page, bars->part_names[part]);
+		fc_page_add(page, ": ");
+		fc_page_add_text(page, string);
+		fc_page_add(page, "</title></rect>");
 		x += width;
 	}
 	bars->print(string, sizeof(string), sum_of(bars, bar));
 	add_label(page, x + 6, y + 12, "start", string);
 }
 
-static void add_bar_numbers(struct fc_text *page, const struct fc_bars *bars)
+static void add_bar_numbers(struct fc_page *page, const struct fc_bars *bars)
 {
 	char string[NUMBER_BYTES];
-	fc_text_add(page, "<details><summary>the numbers</summary><table><tr><th></th>");
+	fc_page_add(page, "<details><summary>the numbers</summary><table><tr><th></th>");
 	for (size_t part = 0; part < bars->part_count; part++) {
-		fc_text_add(page, "<th>");
-		fc_text_add_escaped(page, bars->part_names[part]);
-		fc_text_add(page, "</th>");
+		fc_page_add(page, "<th>");
+		fc_page_add_text(page, bars->part_names[part]);
+		fc_page_add(page, "</th>");
 	}
-	fc_text_add(page, "</tr>\n");
+	fc_page_add(page, "</tr>\n");
 	for (size_t bar = 0; bar < bars->count; bar++) {
-		fc_text_add(page, "<tr><th>");
-		fc_text_add_escaped(page, bars->names[bar]);
-		fc_text_add(page, "</th>");
+		fc_page_add(page, "<tr><th>");
+		fc_page_add_text(page, bars->names[bar]);
+		fc_page_add(page, "</th>");
 		for (size_t part = 0; part < bars->part_count; part++) {
 			bars->print(string, sizeof(string), bars->lengths[bar * bars->part_count + part]);
-			fc_text_add(page, "<td>");
-			fc_text_add_escaped(page, string);
-			fc_text_add(page, "</td>");
+			fc_page_add(page, "<td>");
+			fc_page_add_text(page, string);
+			fc_page_add(page, "</td>");
 		}
-		fc_text_add(page, "</tr>\n");
+		fc_page_add(page, "</tr>\n");
 	}
-	fc_text_add(page, "</table></details>");
+	fc_page_add(page, "</table></details>");
 }
 
-void fc_bars_add(struct fc_text *page, const struct fc_bars *bars)
+void fc_bars_add(struct fc_page *page, const struct fc_bars *bars)
 {
 	double longest = 0;
 	for (size_t bar = 0; bar < bars->count; bar++)
@@ -278,10 +278,10 @@ void fc_bars_add(struct fc_text *page, const struct fc_bars *bars)
 	begin_picture(page, bars->title, (double)bars->count * BAR_PITCH + 4);
 	for (size_t bar = 0; bar < bars->count; bar++)
 		add_bar(page, bars, bar, longest);
-	fc_text_add(page, "</svg>\n<ul class=\"keys\">");
+	fc_page_add(page, "</svg>\n<ul class=\"keys\">");
 	for (size_t part = 0; part < bars->part_count; part++)
 		add_key(page, bars->part_names[part], (unsigned)part, false);
-	fc_text_add(page, "</ul>\n");
+	fc_page_add(page, "</ul>\n");
 	add_bar_numbers(page, bars);
 	end_figure(page, bars->note);
 }
@@ -293,7 +293,7 @@ void fc_bars_add(struct fc_text *page, const struct fc_bars *bars)
 #define MAP_ROW_PITCH 12
 
 /* One run may reach over several rows. */
-static void add_map_run(struct fc_text *page, const struct fc_map_run *run, double row_chunks)
+static void add_map_run(struct fc_page *page, const struct fc_map_run *run, double row_chunks)
 {
 	double at = (double)run->first, end = at + (double)run->count;
 	while (at < end) {
@@ -301,25 +301,25 @@ static void add_map_run(struct fc_text *page, const struct fc_map_run *run, doub
 		double stop = fmin(end, (row + 1) * row_chunks);
 		if (stop <= at) /* rounding */
 			stop = end;
-		fc_text_add(page, "<rect class=\"fill c%u\" x=\"%.2f\" y=\"%.0f\" width=\"%.2f\" height=\"%d\"><title>",
+		fc_page_add(page, "<rect class=\"fill c%u\" x=\"%.2f\" y=\"%.0f\" width=\"%.2f\" height=\"%d\"><title>",
 			    (unsigned)(run->owner % FC_PLOT_COLOURS), (at / row_chunks - row) * WIDTH,
 			    row * MAP_ROW_PITCH, (stop - at) / row_chunks * WIDTH, MAP_ROW_HEIGHT);
-		fc_text_add_escaped(page, run->name);
-		fc_text_add(page, "</title></rect>");
+		fc_page_add_text(page, run->name);
+		fc_page_add(page, "</title></rect>");
 		at = stop;
 	}
 }
 
-void fc_map_add(struct fc_text *page, const struct fc_map *map)
+void fc_map_add(struct fc_page *page, const struct fc_map *map)
 {
 	double row_chunks = (double)map->chunk_count / MAP_ROWS;
 	begin_figure(page, map->title);
 	begin_picture(page, map->title, MAP_ROWS * MAP_ROW_PITCH);
 	for (int row = 0; row < MAP_ROWS; row++)
-		fc_text_add(page, "<rect class=\"free\" x=\"0\" y=\"%d\" width=\"%d\" height=\"%d\"/>",
+		fc_page_add(page, "<rect class=\"free\" x=\"0\" y=\"%d\" width=\"%d\" height=\"%d\"/>",
 			    row * MAP_ROW_PITCH, WIDTH, MAP_ROW_HEIGHT);
 	for (size_t i = 0; i < map->run_count && map->chunk_count > 0; i++)
 		add_map_run(page, &map->runs[i], row_chunks);
-	fc_text_add(page, "</svg>\n");
+	fc_page_add(page, "</svg>\n");
 	end_figure(page, map->note);
 }

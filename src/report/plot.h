@@ -43,7 +43,7 @@ struct fc_plot {
 	size_t series_count;
 };
 
-void fc_plot_add(struct fc_text *page, const struct fc_plot *plot);
+void fc_plot_add(struct fc_page *page, const struct fc_plot *plot);
 
 /* Bars that lie one below the other, each made of the same parts. */
 struct fc_bars {
@@ -57,7 +57,7 @@ struct fc_bars {
 	void (*print)(char *string, size_t bytes, double value);
 };
 
-void fc_bars_add(struct fc_text *page, const struct fc_bars *bars);
+void fc_bars_add(struct fc_page *page, const struct fc_bars *bars);
 
 /* Runs of chunks in the order of their addresses; what no run covers is free. */
 struct fc_map_run {
@@ -74,6 +74,6 @@ struct fc_map {
 	uint64_t chunk_count; /* of the arena */
 };
 
-void fc_map_add(struct fc_text *page, const struct fc_map *map);
+void fc_map_add(struct fc_page *page, const struct fc_map *map);
 
 #endif

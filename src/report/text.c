@@ -9,14 +9,14 @@
 
 #define ROOM_BYTES_MIN 4096u
 
-void fc_text_deinit(struct fc_text *text)
+void fc_page_deinit(struct fc_page *text)
 {
 	free(text->bytes);
-	*text = (struct fc_text){0};
+	*text = (struct fc_page){0};
 }
 
 /* Room for `bytes` more and the zero. */
-static bool reserve(struct fc_text *text, size_t bytes)
+static bool reserve(struct fc_page *text, size_t bytes)
 {
 	if (text->is_out_of_memory)
 		return false;
@@ -35,7 +35,7 @@ static bool reserve(struct fc_text *text, size_t bytes)
 	return true;
 }
 
-void fc_text_add(struct fc_text *text, const char *format, ...)
+void fc_page_add(struct fc_page *text, const char *format, ...)
 {
 	va_list arguments;
 	va_start(arguments, format);
@@ -50,7 +50,7 @@ void fc_text_add(struct fc_text *text, const char *format, ...)
 	text->length += (size_t)length;
 }
 
-static void add_bytes(struct fc_text *text, const char *bytes, size_t length)
+static void add_bytes(struct fc_page *text, const char *bytes, size_t length)
 {
 	if (!reserve(text, length))
 		return;
@@ -75,7 +75,7 @@ static const char *reference_of(char byte)
 	}
 }
 
-void fc_text_add_escaped(struct fc_text *text, const char *string)
+void fc_page_add_text(struct fc_page *text, const char *string)
 {
 	for (; string != NULL && *string != 0; string++) {
 		const char *reference = reference_of(*string);

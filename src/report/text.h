@@ -7,17 +7,17 @@
 
 #include "base/error.h"
 
-struct fc_text {
+struct fc_page {
 	char *bytes; /* with a zero behind, once there is something */
 	size_t length, room;
 	bool is_out_of_memory;
 };
 
-void fc_text_deinit(struct fc_text *text);
+void fc_page_deinit(struct fc_page *text);
 
-void fc_text_add(struct fc_text *text, const char *format, ...) FC_PRINTF(2, 3);
+void fc_page_add(struct fc_page *text, const char *format, ...) FC_PRINTF(2, 3);
 
 /* As character data, or an attribute's value in double quotes, of HTML and SVG. NULL is nothing. */
-void fc_text_add_escaped(struct fc_text *text, const char *string);
+void fc_page_add_text(struct fc_page *text, const char *string);
 
 #endif

@@ -97,7 +97,7 @@ static void equal_no_and_impossible_values_have_an_axis_too(void **state)
 static void a_point_lies_where_its_values_say(void **state)
 {
 	(void)state;
-	struct fc_text page = {0};
+	struct fc_page page = {0};
 	const double x[] = {0, 50, 100}, y[] = {0, 100, 50};
 	struct fc_plot_series series = {.name = "flat", .x = x, .y = y, .count = 3, .colour = 1};
 	struct fc_plot plot = {.title = "t", .series = &series, .series_count = 1};
@@ -106,13 +106,13 @@ static void a_point_lies_where_its_values_say(void **state)
 	assert_non_null(strstr(page.bytes, "d=\"M92.0 312.0L390.0 14.0L688.0 163.0\""));
 	assert_int_equal(count_of(page.bytes, "<circle class=\"point c1\""), 3);
 	assert_int_equal(count_of(page.bytes, "<td>50</td>"), 2);
-	fc_text_deinit(&page);
+	fc_page_deinit(&page);
 }
 
 static void what_is_no_number_is_a_gap(void **state)
 {
 	(void)state;
-	struct fc_text page = {0};
+	struct fc_page page = {0};
 	const double x[] = {0, 1, 2, 3, 4}, y[] = {0, 1, NAN, 1, 0};
 	struct fc_plot_series series = {.name = "s", .x = x, .y = y, .count = 5};
 	struct fc_plot plot = {.title = "t", .series = &series, .series_count = 1};
@@ -126,7 +126,7 @@ static void what_is_no_number_is_a_gap(void **state)
 	assert_int_equal(begins, 2);
 	assert_null(strstr(page.bytes, "nan"));
 	assert_int_equal(count_of(page.bytes, "<td>n/a</td>"), 1);
-	fc_text_deinit(&page);
+	fc_page_deinit(&page);
 }
 
 static void print_ms(char *string, size_t bytes, double value)
@@ -137,7 +137,7 @@ static void print_ms(char *string, size_t bytes, double value)
 static void bars_are_as_long_as_the_sum_of_their_parts(void **state)
 {
 	(void)state;
-	struct fc_text page = {0};
+	struct fc_page page = {0};
 	const char *names[] = {"flat", "mooncake"}, *parts[] = {"queue", "read"};
 	const double lengths[] = {10, 30, 40, 40};
 	struct fc_bars bars = {.title = "t",
@@ -154,25 +154,25 @@ static void bars_are_as_long_as_the_sum_of_their_parts(void **state)
 	assert_non_null(strstr(page.bytes, "c1\" x=\"403.0\" y=\"30.0\" width=\"233.0\""));
 	assert_non_null(strstr(page.bytes, ">40 ms</text>"));
 	assert_non_null(strstr(page.bytes, ">80 ms</text>"));
-	fc_text_deinit(&page);
+	fc_page_deinit(&page);
 }
 
 static void a_run_that_reaches_over_a_row_goes_on_in_the_next(void **state)
 {
 	(void)state;
-	struct fc_text page = {0};
+	struct fc_page page = {0};
 	const struct fc_map_run runs[] = {{.first = 5, .count = 10, .owner = 9, .name = "session 9"}};
 	struct fc_map map = {.title = "t", .runs = runs, .run_count = 1, .chunk_count = 240}; /* 10 a row */
 	fc_map_add(&page, &map);
 	assert_int_equal(count_of(page.bytes, "session 9"), 2);
 	assert_non_null(strstr(page.bytes, "c1\" x=\"360.00\" y=\"0\" width=\"360.00\""));
 	assert_non_null(strstr(page.bytes, "c1\" x=\"0.00\" y=\"12\" width=\"360.00\""));
-	fc_text_deinit(&page);
+	fc_page_deinit(&page);
 }
 
 /* ---- pages ---- */
 
-static void make_page(struct fc_text *page, const char *name)
+static void make_page(struct fc_page *page, const char *name)
 {
 	const double x[] = {1, 2}, y[] = {1, 2};
 	const char *headings[] = {"policy", "hits"}, *cells[] = {name, "94 %"};
@@ -190,28 +190,28 @@ static void make_page(struct fc_text *page, const char *name)
 static void names_stay_text(void **state)
 {
 	(void)state;
-	struct fc_text page = {0};
+	struct fc_page page = {0};
 	make_page(&page, "a<script>\"&\n</title>");
 	assert_null(strstr(page.bytes, "<script"));
 	assert_non_null(strstr(page.bytes, "a&lt;script&gt;&quot;&amp; &lt;/title&gt;"));
-	fc_text_deinit(&page);
+	fc_page_deinit(&page);
 }
 
 static void a_page_needs_nothing_from_elsewhere(void **state)
 {
 	(void)state;
 	static const char *const words[] = {"http", "src=", "href=", "url(", "@import", "<script"};
-	struct fc_text page = {0};
+	struct fc_page page = {0};
 	make_page(&page, "plain");
 	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
 		assert_null(strstr(page.bytes, words[i]));
-	fc_text_deinit(&page);
+	fc_page_deinit(&page);
 }
 
 static void a_page_is_written_whole_or_not_at_all(void **state)
 {
 	(void)state;
-	struct fc_text page = {0};
+	struct fc_page page = {0};
 	struct fc_error error = {0};
 	char path[64];
 	snprintf(path, sizeof(path), "/tmp/fc_report_%ld.html", (long)getpid());
@@ -228,7 +228,7 @@ static void a_page_is_written_whole_or_not_at_all(void **state)
 	page.is_out_of_memory = true;
 	assert_int_equal(fc_page_write(&page, path, &error), FC_ENOMEM);
 	assert_int_not_equal(access(path, F_OK), 0);
-	fc_text_deinit(&page);
+	fc_page_deinit(&page);
 }
 
 int main(void)
