@@ -5,7 +5,7 @@
  * A killed process can leave commands in flight on an io_uring, which hold the open file, and thereby the lock, until
  * the last of them has ended. That is as it should be, since no write of the dead may land behind the back of the next
  * holder; so an open waits (up to a minute: the disk may have much left to do) for a holder that is dead already, and
- * refuses at once for one that lives. */
+ * refuses at once for one that lives. The ring itself must not hold the file (media/ssd_uring.c says why). */
 #define _GNU_SOURCE
 #include "media/arena_file.h"
 
@@ -364,8 +364,8 @@ void fc_arena_file_close(struct fc_arena_file *file, const char *path, bool is_r
 		return;
 	if (is_removed)
 		(void)unlink(path);
-	/* Nothing is in flight, so nobody needs to wait until the kernel has taken the ring down, nor for a forked
-	 * child. What mattered was synced before, so close() has nothing to report. */
+	/* Nothing is in flight, so nobody needs to wait for a forked child that has the descriptor, too. What mattered
+	 * was synced before, so close() has nothing to report. */
 	(void)flock(file->fd, LOCK_UN);
 	(void)close(file->fd);
 	file->fd = -1;

@@ -1,9 +1,13 @@
 /* The io_uring engine. What it does to spend little CPU on a byte:
+ *  - Registered buffers: the kernel does not pin pages for each command. Memory is registered piecewise into a table of
+ *    fixed size that starts empty.
+ *  - Deferred task work: completions are handled in batches when this thread enters the kernel anyway.
+ *  - One entry for many commands: start() only fills the queue, poll() and wait() hand it over.
  *
- *   registered file and buffers    the kernel neither looks up the descriptor nor pins pages for each command; memory
- * is registered piecewise into a table of fixed size that starts empty deferred task work             completions are
- * handled in batches when this thread enters the kernel anyway one entry for many commands    start() only fills the
- * queue, poll() and wait() hand it over
+ * The file is not registered, though that would save a look-up for each command: a registered file belongs to the ring,
+ * and the kernel takes a ring down at its leisure (after an RCU grace period at least; seconds on a busy machine, also
+ * after kill -9). Until then nobody could lock the arena, unmount its file system or have its space back. Without it
+ * each command holds the file for as long as it runs, which is what the lock has to wait for.
  *
  * The ring belongs to one thread (IORING_SETUP_SINGLE_ISSUER), which is not the one that opens the medium. So it is
  * made disabled, and enabled by whoever uses it first. Kernels that do not know a flag get the next simpler ring. */
@@ -31,7 +35,6 @@
 struct uring {
 	struct io_uring ring;
 	bool is_enabled;
-	bool has_fixed_file;
 	bool has_buffer_table;
 	int event_fd;
 	bool is_signalling; /* from when somebody asks for the descriptor: signals cost */
@@ -72,7 +75,6 @@ static int uring_open(struct fc_ssd *ssd)
 		free(uring);
 		return failure;
 	}
-	uring->has_fixed_file = io_uring_register_files(&uring->ring, &ssd->file.fd, 1) == 0;
 	uring->has_buffer_table = io_uring_register_buffers_sparse(&uring->ring, BUFFERS_MAX) == 0;
 	ssd->engine_state = uring;
 	return 0;
@@ -81,10 +83,6 @@ static int uring_open(struct fc_ssd *ssd)
 static void uring_close(struct fc_ssd *ssd)
 {
 	struct uring *uring = ssd->engine_state;
-	/* The kernel takes a ring down some time later. The file is not to wait for that: whoever closes a store may
-	 * want to unmount its file system, or have a removed arena's space back. */
-	if (uring->has_fixed_file)
-		(void)io_uring_unregister_files(&uring->ring);
 	io_uring_queue_exit(&uring->ring);
 	(void)close(uring->event_fd);
 	free(uring);
@@ -172,9 +170,7 @@ static void uring_start(struct fc_ssd *ssd, struct fc_io *io)
 	struct io_uring_sqe *sqe = io_uring_get_sqe(&uring->ring);
 
 	fc_check(sqe != NULL); /* the ring has room for queue_depth */
-	prepare(uring, sqe, uring->has_fixed_file ? 0 : ssd->file.fd, io);
-	if (uring->has_fixed_file)
-		io_uring_sqe_set_flags(sqe, IOSQE_FIXED_FILE);
+	prepare(uring, sqe, ssd->file.fd, io);
 	io_uring_sqe_set_data(sqe, io);
 }
 

@@ -13,6 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
@@ -248,6 +249,36 @@ static void a_killed_holder_does_not_keep_the_arena(void **state)
 	}
 }
 
+/* With nothing in flight there is nothing to wait for, neither the kernel that takes a ring down when it gets round to
+ * it.
+ */
+static void a_holder_that_is_killed_while_idle_gives_the_arena_back_at_once(void **state)
+{
+	struct ssd_world *world = *state;
+	int pipes[2];
+	char byte = 0;
+	assert_int_equal(pipe(pipes), 0);
+	pid_t child = fork();
+	if (child == 0) {
+		if (open_arena(world) != 0 ||
+		    medium_run(world->media, FC_IO_WRITE, 0, world->buffer, PIECE_BYTES) != (int64_t)PIECE_BYTES)
+			_exit(1);
+		(void)!write(pipes[1], &byte, 1);
+		pause();
+		_exit(1);
+	}
+	close(pipes[1]);
+	assert_int_equal(read(pipes[0], &byte, 1), 1);
+	close(pipes[0]);
+	int fd = open(world->path, O_RDWR | O_CLOEXEC);
+	assert_true(fd >= 0);
+	assert_int_equal(flock(fd, LOCK_EX | LOCK_NB), -1);
+	assert_int_equal(kill(child, SIGKILL), 0);
+	assert_int_equal(waitpid(child, NULL, 0), child);
+	assert_int_equal(flock(fd, LOCK_EX | LOCK_NB), 0);
+	close(fd);
+}
+
 #define WITH_WORLD(test) cmocka_unit_test_setup_teardown(test, world_init, world_deinit)
 
 int main(void)
@@ -260,6 +291,7 @@ int main(void)
 		WITH_WORLD(a_full_disk_is_told_with_need_and_nothing_stays_behind),
 		WITH_WORLD(memory_that_may_not_be_locked_is_used_unregistered),
 		WITH_WORLD(a_killed_holder_does_not_keep_the_arena),
+		WITH_WORLD(a_holder_that_is_killed_while_idle_gives_the_arena_back_at_once),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
