@@ -446,8 +446,6 @@ static int decode_ranges(struct fc_shape *shape, const struct fc_geometry *geome
 		if (range.group >= geometry->group_count || range.reserved != 0 || range.count == 0 ||
 		    range.count > record->entry_count || range.block_first > UINT32_MAX)
 			return FC_ECORRUPT;
-		if (geometry->groups[range.group].rule == FC_RULE_STATE && range.count != 1)
-			return FC_ECORRUPT;
 		if (fc_shape_add(shape, range.group, range.block_first, range.count) != FC_OK)
 			return FC_ECORRUPT;
 	}

@@ -98,6 +98,35 @@ static void memory_that_survives_is_named_before_ssd(void **state)
 	world_deinit(&world);
 }
 
+/* Where every block may end a path, snapshots of neighbouring points lie side by side, as one range of the segment. */
+static void resume_points_side_by_side_are_found_again(void **state)
+{
+	(void)state;
+	static const uint64_t points[] = {3, 4, 5};
+	struct put put;
+	struct fc_geometry geometry = geometry_plain(1);
+	geometry.group_count = 2;
+	geometry.groups[1] = (struct fc_group){.rule = FC_RULE_STATE, .slice_bytes = {9, 0, 9}};
+	open_world(geometry, 0, 8);
+	put_init(&put, &world, 1, 0, keys[1], 8);
+	put.turn.resume_points = points;
+	put.turn.resume_point_count = 3;
+	assert_int_equal(put_reserve(&put), 0);
+	assert_int_equal(put.reservation.grant_count, 2);
+	assert_int_equal(put.reservation.grants[1].placed.shape->range_count, 2); /* snapshots 3 to 5, and 8 */
+	assert_int_equal(put_finish(&put), 0);
+	world_drain(&world);
+	put_deinit(&put);
+	assert_int_equal(world_reopen(&world, 0), 0);
+	world_check(&world);
+	assert_int_equal(world_stats(&world).dropped_segments, 0);
+	for (uint64_t blocks = 3; blocks <= 5; blocks++)
+		assert_int_equal(stored(&world, keys[1], blocks), blocks);
+	assert_int_equal(stored(&world, keys[1], 7), 5);
+	assert_int_equal(stored(&world, keys[1], 16), 8);
+	world_deinit(&world);
+}
+
 /* ---- another size ---- */
 
 static void a_larger_arena_has_more_room(void **state)
@@ -440,6 +469,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(everything_is_found_again),
 		cmocka_unit_test(memory_that_survives_is_named_before_ssd),
+		cmocka_unit_test(resume_points_side_by_side_are_found_again),
 		cmocka_unit_test(a_larger_arena_has_more_room),
 		cmocka_unit_test(a_smaller_arena_keeps_what_lies_inside),
 		cmocka_unit_test(an_arena_without_room_for_a_chunk_is_refused),
