@@ -27,7 +27,8 @@ struct walk {
 	uint64_t *columns[COLUMN_COUNT];
 	struct fc_histogram reuse_ns;
 	unsigned __int128 window_sums[FC_WINDOW_COUNT]; /* blocks x nanoseconds */
-	uint64_t minute, minute_blocks;
+	uint64_t minute;                                /* of the request before, and what has come in it: */
+	uint64_t minute_blocks, minute_requests;
 };
 
 static int walk_init(struct walk *walk, const struct fc_trace *trace)
@@ -83,14 +84,18 @@ static uint64_t add_piece(struct walk *walk, uint32_t request, const struct fc_s
 	return piece->list_count - in_dram;
 }
 
-static void add_ssd_blocks(struct walk *walk, uint32_t request, uint64_t blocks)
+/* Requests come in the order of time, so one minute at a time is enough, however long the trace is. */
+static void add_to_minute(struct walk *walk, uint64_t arrival_ns, uint64_t ssd_blocks)
 {
-	uint64_t minute = walk->trace->requests[request].arrival_ns / MINUTE_NS;
-	walk->columns[SSD_BLOCKS][request] = blocks;
-	walk->analysis->tier_blocks += blocks;
-	walk->minute_blocks = minute == walk->minute ? walk->minute_blocks + blocks : blocks;
+	struct fc_analysis *analysis = walk->analysis;
+	uint64_t minute = arrival_ns / MINUTE_NS;
+	if (minute != walk->minute)
+		walk->minute_blocks = walk->minute_requests = 0;
 	walk->minute = minute;
-	walk->analysis->minute_blocks_max = fc_max_u64(walk->analysis->minute_blocks_max, walk->minute_blocks);
+	walk->minute_blocks += ssd_blocks;
+	walk->minute_requests++;
+	analysis->minute_blocks_max = fc_max_u64(analysis->minute_blocks_max, walk->minute_blocks);
+	analysis->minute_requests_max = fc_max_u64(analysis->minute_requests_max, walk->minute_requests);
 }
 
 static void add_request(struct walk *walk, uint32_t index)
@@ -108,7 +113,9 @@ static void add_request(struct walk *walk, uint32_t index)
 	analysis->hits += walk->stack.list_stored;
 	for (uint64_t i = 0; i < walk->stack.piece_count; i++)
 		ssd_blocks += add_piece(walk, index, &walk->stack.pieces[i]);
-	add_ssd_blocks(walk, index, ssd_blocks);
+	walk->columns[SSD_BLOCKS][index] = ssd_blocks;
+	analysis->tier_blocks += ssd_blocks;
+	add_to_minute(walk, request->arrival_ns, ssd_blocks);
 }
 
 /* Puts the blocks of the reply into the tree; *end is the last block that the request leaves stored. */

@@ -60,7 +60,8 @@ struct fc_analysis {
 	struct fc_spread session_requests, session_blocks;
 	uint64_t traffic_sessions[FC_TRAFFIC_COUNT], traffic_requests[FC_TRAFFIC_COUNT];
 	uint64_t active_sessions_max; /* between first and last request */
-	double active_sessions_mean;  /* 0 when span_ns is 0 */
+	double active_sessions_mean;  /* at the arrivals of requests; 0 when there are none */
+	uint64_t minute_requests_max; /* minutes are counted from the first arrival */
 
 	uint64_t reference_count, unique_count, once_count;
 	uint64_t list_hits;          /* without stored replies */
@@ -77,7 +78,7 @@ struct fc_analysis {
 
 	uint64_t tier_blocks;            /* read from SSD */
 	struct fc_spread request_blocks; /* of those, by request */
-	uint64_t minute_blocks_max;      /* of those, in the busiest minute, counted from the first arrival */
+	uint64_t minute_blocks_max;      /* of those, in the minute with the most */
 };
 
 /* FC_ENOMEM; FC_ELIMIT when the trace has more than 2^32 - 2 runs of blocks. `analysis` is to be freed after success.

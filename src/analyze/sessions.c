@@ -83,21 +83,25 @@ static int compare(const void *a, const void *b)
 	return first < second ? -1 : first > second;
 }
 
-/* How many sessions are between their first and last request, on average and at most. Sorts firsts and lasts. */
-static void measure_activity(struct fc_analysis *analysis, uint64_t *firsts, uint64_t *lasts, uint64_t count)
+/* How many sessions are between their first and last request when a request arrives, on average and at most. Sorts
+ * firsts and lasts. */
+static void measure_activity(struct fc_analysis *analysis, const struct fc_trace *trace, uint64_t *firsts,
+			     uint64_t *lasts)
 {
-	unsigned __int128 active_ns = 0;
-	for (uint64_t i = 0; i < count; i++)
-		active_ns += lasts[i] - firsts[i];
-	analysis->active_sessions_mean = analysis->span_ns > 0 ? (double)active_ns / (double)analysis->span_ns : 0;
+	uint64_t count = analysis->session_count, begun = 0, ended = 0, sum = 0;
 	qsort(firsts, count, sizeof(*firsts), compare);
 	qsort(lasts, count, sizeof(*lasts), compare);
-	uint64_t ended = 0;
-	for (uint64_t begun = 1; begun <= count; begun++) {
-		while (lasts[ended] < firsts[begun - 1])
+	for (uint32_t i = 0; i < trace->request_count; i++) {
+		uint64_t now_ns = trace->requests[i].arrival_ns;
+		while (begun < count && firsts[begun] <= now_ns)
+			begun++;
+		while (ended < count && lasts[ended] < now_ns)
 			ended++;
+		sum += begun - ended;
 		analysis->active_sessions_max = fc_max_u64(analysis->active_sessions_max, begun - ended);
 	}
+	if (trace->request_count > 0)
+		analysis->active_sessions_mean = (double)sum / trace->request_count;
 }
 
 static void measure_blocks(const struct fc_tree *tree, struct fc_analysis *analysis)
@@ -127,7 +131,7 @@ static void measure(struct fc_tree *tree, const struct grouping *grouping, uint6
 		requests[session] = facts.request_count;
 		blocks[session] = facts.block_count;
 	}
-	measure_activity(analysis, firsts, lasts, count);
+	measure_activity(analysis, tree->trace, firsts, lasts);
 	fc_spread_of_values(&analysis->session_requests, requests, count);
 	fc_spread_of_values(&analysis->session_blocks, blocks, count);
 	measure_blocks(tree, analysis);

@@ -27,26 +27,25 @@ static json_t *spread(const struct fc_spread *from, double unit)
 static json_t *requests(const struct fc_analyze_report *report)
 {
 	const struct fc_analysis *analysis = report->analysis;
-	return json_pack("{s:I, s:I, s:o, s:o, s:o, s:o, s:o}", "count", (json_int_t)analysis->request_count, "span_ns",
-			 (json_int_t)analysis->span_ns, "per_second",
-			 ratio((double)analysis->request_count, (double)analysis->span_ns / 1e9), "input_tokens",
-			 spread(&analysis->input_tokens, 1), "output_tokens", spread(&analysis->output_tokens, 1),
-			 "new_tokens", spread(&analysis->new_tokens, 1), "history_tokens",
-			 spread(&analysis->history_tokens, 1));
+	return json_pack(
+		"{s:I, s:I, s:I, s:o, s:o, s:o, s:o, s:o}", "count", (json_int_t)analysis->request_count, "minute_max",
+		(json_int_t)analysis->minute_requests_max, "span_ns", (json_int_t)analysis->span_ns, "per_second",
+		ratio((double)analysis->request_count, (double)analysis->span_ns / 1e9), "input_tokens",
+		spread(&analysis->input_tokens, 1), "output_tokens", spread(&analysis->output_tokens, 1), "new_tokens",
+		spread(&analysis->new_tokens, 1), "history_tokens", spread(&analysis->history_tokens, 1));
 }
 
 static json_t *sessions(const struct fc_analyze_report *report)
 {
 	const struct fc_analysis *analysis = report->analysis;
 	const uint64_t *kinds = analysis->traffic_requests;
-	return json_pack("{s:I, s:b, s:o, s:o, s:I, s:o, s:{s:I, s:I, s:I}}", "count",
-			 (json_int_t)analysis->session_count, "inferred", analysis->are_sessions_inferred, "requests",
-			 spread(&analysis->session_requests, 1), "kv_bytes",
-			 spread(&analysis->session_blocks, report->block_bytes), "active_max",
-			 (json_int_t)analysis->active_sessions_max, "active_mean",
-			 analysis->span_ns > 0 ? json_real(analysis->active_sessions_mean) : json_null(),
-			 "requests_by_kind", "agent", (json_int_t)kinds[FC_TRAFFIC_AGENT], "chat",
-			 (json_int_t)kinds[FC_TRAFFIC_CHAT], "one_shot", (json_int_t)kinds[FC_TRAFFIC_ONE_SHOT]);
+	return json_pack(
+		"{s:I, s:b, s:o, s:o, s:I, s:o, s:{s:I, s:I, s:I}}", "count", (json_int_t)analysis->session_count,
+		"inferred", analysis->are_sessions_inferred, "requests", spread(&analysis->session_requests, 1),
+		"kv_bytes", spread(&analysis->session_blocks, report->block_bytes), "active_max",
+		(json_int_t)analysis->active_sessions_max, "active_mean", json_real(analysis->active_sessions_mean),
+		"requests_by_kind", "agent", (json_int_t)kinds[FC_TRAFFIC_AGENT], "chat",
+		(json_int_t)kinds[FC_TRAFFIC_CHAT], "one_shot", (json_int_t)kinds[FC_TRAFFIC_ONE_SHOT]);
 }
 
 static json_t *blocks(const struct fc_analyze_report *report)

@@ -1,11 +1,14 @@
 /* An analysis for people: spreads, blocks, the LRU curve as bars, and the judgement in words. */
 #include "base/check.h"
 #include "cli/analyze_report.h"
+#include "cli/help.h"
 #include "cli/table.h"
 
 #include <math.h>
+#include <stdarg.h>
 
 #define BAR_CELLS 40
+#define SENTENCE_BYTES 512
 
 /* Numbers of a spread as text; `unit_of` is what the report knows about them. */
 typedef const char *(*number_text)(const struct fc_analyze_report *report, double number, char text[FC_HUMAN_BYTES]);
@@ -164,50 +167,74 @@ static void bar(double share, char text[BAR_CELLS + 1])
 	text[BAR_CELLS] = '\0';
 }
 
+/* Sizes that say something new: each hits at least this much more of all references than the one before it. */
+#define CURVE_STEP 0.001
+
+static void add_curve(struct fc_table *table, const struct fc_analyze_report *report, const uint64_t *sizes,
+		      size_t count)
+{
+	double references = (double)report->analysis->reference_count, shown = 0;
+	char text[FC_HUMAN_BYTES], cells[BAR_CELLS + 1];
+	for (size_t i = 0; i < count; i++) {
+		uint64_t hits = fc_curve_hits(&report->analysis->curve, fc_analyze_blocks(report, sizes[i]));
+		double share = (double)hits / references;
+		if (share < shown + CURVE_STEP)
+			continue;
+		shown = share;
+		bar(share, cells);
+		fc_table_cell(table, "%s", fc_human_bytes(sizes[i], text));
+		fc_table_cell(table, "%s", fc_human_percent(hits, report->analysis->reference_count, text));
+		fc_table_cell(table, "%s", cells);
+	}
+}
+
 static int print_curve(const struct fc_analyze_report *report, FILE *file)
 {
-	const struct fc_curve *curve = &report->analysis->curve;
 	uint64_t sizes[FC_CURVE_SIZES_MAX];
 	size_t count = fc_analyze_curve_sizes(report, sizes);
-	char text[FC_HUMAN_BYTES], cells[BAR_CELLS + 1];
 	struct fc_table table;
 	if (count == 0)
 		return FC_OK;
 	fc_table_init(&table, "rrl");
 	fc_table_cell(&table, "LRU cache of");
 	fc_table_cell(&table, "hits");
-	fc_table_cell(&table, "of all references; exact, no sample");
-	for (size_t i = 0; i < count; i++) {
-		uint64_t hits = fc_curve_hits(curve, fc_analyze_blocks(report, sizes[i]));
-		fc_table_cell(&table, "%s", fc_human_bytes(sizes[i], text));
-		fc_table_cell(&table, "%s", fc_human_percent(hits, report->analysis->reference_count, text));
-		bar((double)hits / (double)report->analysis->reference_count, cells);
-		fc_table_cell(&table, "%s", cells);
-	}
+	fc_table_cell(&table, "of all references; exact, not sampled");
+	add_curve(&table, report, sizes, count);
 	int code = fc_table_print(&table, file);
 	fc_table_deinit(&table);
 	fputc('\n', file);
 	return code;
 }
 
+/* Prints a sentence, wrapped. */
+static void FC_PRINTF(2, 3) say(FILE *file, const char *format, ...)
+{
+	char text[SENTENCE_BYTES];
+	va_list arguments;
+	va_start(arguments, format);
+	vsnprintf(text, sizeof(text), format, arguments);
+	va_end(arguments);
+	fc_help_wrapped(text, 0, 0, file);
+}
+
 static void print_head(const struct fc_analyze_report *report, FILE *file)
 {
 	const struct fc_analysis *analysis = report->analysis;
 	char requests[FC_HUMAN_BYTES], sessions[FC_HUMAN_BYTES], span[FC_HUMAN_BYTES], block[FC_HUMAN_BYTES];
-	fprintf(file, "%s requests in %s sessions (%s), %s from first to last",
-		fc_human_count(analysis->request_count, requests), fc_human_count(analysis->session_count, sessions),
-		analysis->are_sessions_inferred ? "inferred from shared prefixes" : "as the trace gives them",
-		time_text(report, (double)analysis->span_ns, span));
-	if (analysis->span_ns > 0)
-		fprintf(file, ", %.3g a second", (double)analysis->request_count * 1e9 / (double)analysis->span_ns);
-	fprintf(file, "\nblocks of %u tokens; %s / %llu: %s a block\n", analysis->block_tokens, report->config->model,
+	fprintf(file, "%s requests in %s sessions, %s\n", fc_human_count(analysis->request_count, requests),
+		fc_human_count(analysis->session_count, sessions),
+		analysis->are_sessions_inferred ? "inferred from shared prefixes" : "as the trace gives them");
+	fprintf(file,
+		"%s from first to last, %llu in the busiest minute, %.1f sessions active on average, %llu at most\n",
+		time_text(report, (double)analysis->span_ns, span), (unsigned long long)analysis->minute_requests_max,
+		analysis->active_sessions_mean, (unsigned long long)analysis->active_sessions_max);
+	fprintf(file, "blocks of %u tokens; %s / %llu: %s a block\n", analysis->block_tokens, report->config->model,
 		(unsigned long long)report->config->scale, blocks_text(report, 1, block));
 	if (!analysis->are_sessions_inferred)
-		fprintf(file,
-			"sessions are arranged so that %llu run at once (--concurrency); all times, and distances "
-			"between "
-			"sessions, depend on that\n",
-			(unsigned long long)report->config->concurrency);
+		say(file,
+		    "The trace does not say when sessions began: they are arranged so that %llu run at once "
+		    "(--concurrency). Times, and distances between sessions, depend on that.",
+		    (unsigned long long)report->config->concurrency);
 	if (report->trace->skipped_count > 0)
 		fprintf(file, "%llu damaged records were left out; the first: %s\n",
 			(unsigned long long)report->trace->skipped_count, report->trace->skipped_first.text);
@@ -217,29 +244,29 @@ static void print_head(const struct fc_analyze_report *report, FILE *file)
 static void print_traffic(const struct fc_analyze_report *report, FILE *file)
 {
 	const struct fc_analysis *analysis = report->analysis;
-	char agents[FC_HUMAN_BYTES], chats[FC_HUMAN_BYTES], once[FC_HUMAN_BYTES], size[FC_HUMAN_BYTES];
+	char agents[FC_HUMAN_BYTES], chats[FC_HUMAN_BYTES], once[FC_HUMAN_BYTES];
+	char tokens[FC_HUMAN_BYTES], history[FC_HUMAN_BYTES], size[FC_HUMAN_BYTES];
 	const uint64_t *kinds = analysis->traffic_requests;
-	fprintf(file, "This is %s: of the requests, %s belong to agents (sessions that exceed %llu tokens), ",
-		fc_traffic_name(report->judgement.traffic),
-		fc_human_percent(kinds[FC_TRAFFIC_AGENT], analysis->request_count, agents),
-		(unsigned long long)analysis->agent_context_tokens);
-	fprintf(file, "%s to chats, %s stand alone.\n",
-		fc_human_percent(kinds[FC_TRAFFIC_CHAT], analysis->request_count, chats),
-		fc_human_percent(kinds[FC_TRAFFIC_ONE_SHOT], analysis->request_count, once));
-	fprintf(file,
-		"The median request brings %llu new tokens to a history of %llu; the median session has %llu requests "
-		"and "
-		"%s of KV.\n",
-		(unsigned long long)analysis->new_tokens.p50, (unsigned long long)analysis->history_tokens.p50,
-		(unsigned long long)analysis->session_requests.p50,
-		blocks_text(report, (double)analysis->session_blocks.p50, size));
+	say(file,
+	    "This is %s: of the requests, %s belong to agents (sessions that exceed %s tokens), %s to chats, %s stand "
+	    "alone.",
+	    fc_traffic_name(report->judgement.traffic),
+	    fc_human_percent(kinds[FC_TRAFFIC_AGENT], analysis->request_count, agents),
+	    fc_human_count(analysis->agent_context_tokens, tokens),
+	    fc_human_percent(kinds[FC_TRAFFIC_CHAT], analysis->request_count, chats),
+	    fc_human_percent(kinds[FC_TRAFFIC_ONE_SHOT], analysis->request_count, once));
+	say(file,
+	    "The median request adds %s tokens to a history of %s. The median session has %llu request%s and %s of KV.",
+	    fc_human_count(analysis->new_tokens.p50, tokens), fc_human_count(analysis->history_tokens.p50, history),
+	    (unsigned long long)analysis->session_requests.p50, analysis->session_requests.p50 == 1 ? "" : "s",
+	    blocks_text(report, (double)analysis->session_blocks.p50, size));
 	if (analysis->hits > 0)
-		fprintf(file, "Half of the reuse comes after more than %s of other KV, a tenth after more than %s.\n",
-			blocks_text(report, (double)analysis->reuse_blocks.p50, agents),
-			blocks_text(report, (double)analysis->reuse_blocks.p90, chats));
+		say(file, "Half of the reuse comes after more than %s of other KV, a tenth after more than %s.",
+		    blocks_text(report, (double)analysis->reuse_blocks.p50, agents),
+		    blocks_text(report, (double)analysis->reuse_blocks.p90, chats));
 }
 
-static void print_tiering(const struct fc_analyze_report *report, FILE *file)
+static const char *tiering_words(enum fc_tiering tiering)
 {
 	static const char *const words[] = {
 		[FC_TIERING_NO_REUSE] = "No cache pays: too little is used again, wherever it lies.",
@@ -247,28 +274,33 @@ static void print_tiering(const struct fc_analyze_report *report, FILE *file)
 		[FC_TIERING_DOES] = "Tiering would do: DRAM serves most hits, SSD the rest.",
 		[FC_TIERING_DEPENDS] = "Whether tiering would do depends on load and drives: flatcake replay can tell.",
 		[FC_TIERING_FAILS] =
-			"Tiering would not do: DRAM turns over before sessions come back, so hits are SSD hits, "
-			"and the SSD's layout decides.",
+			"Tiering would not do: DRAM turns over before sessions come back, so that hits are reads "
+			"from SSD, and how KV lies there decides.",
 	};
+	return words[tiering];
+}
+
+static void print_tiering(const struct fc_analyze_report *report, FILE *file)
+{
 	const struct fc_analysis *analysis = report->analysis;
 	const struct fc_judgement *judgement = &report->judgement;
 	char best[FC_HUMAN_BYTES], dram[FC_HUMAN_BYTES], ssd[FC_HUMAN_BYTES], size[FC_HUMAN_BYTES];
-	fprintf(file, "%s\n", words[judgement->tiering]);
-	fprintf(file,
-		"Of %s that could hit, %s of DRAM as an LRU cache hits %s; the other %s of the hits are reads from "
-		"SSD.\n",
-		fc_human_percent(analysis->hits, analysis->reference_count, best),
-		fc_human_bytes(report->config->dram_bytes, size),
-		fc_human_percent(judgement->dram_hits, analysis->reference_count, dram),
-		fc_human_percent(analysis->tier_blocks, analysis->hits, ssd));
+	double enough = (double)judgement->enough_blocks, active = analysis->active_sessions_mean;
+	say(file, "%s", tiering_words(judgement->tiering));
+	fc_human_bytes(report->config->dram_bytes, size);
+	say(file, "Of all blocks, %s could hit; %s of DRAM alone hits %s. Behind it, SSD would serve %s of the hits.",
+	    fc_human_percent(analysis->hits, analysis->reference_count, best), size,
+	    fc_human_percent(judgement->dram_hits, analysis->reference_count, dram),
+	    fc_human_percent(analysis->tier_blocks, analysis->hits, ssd));
 	if (analysis->session_blocks.p50 > 0)
-		fprintf(file, "That DRAM holds %.3g median sessions; on average %.3g are active, at most %llu.\n",
-			judgement->sessions_in_dram, analysis->active_sessions_mean,
-			(unsigned long long)analysis->active_sessions_max);
+		say(file, "%s holds %.1f median sessions, and %.1f are active.", size, judgement->sessions_in_dram,
+		    analysis->active_sessions_mean);
 	if (analysis->hits > 0)
-		fprintf(file, "Tiering would do from %s of DRAM on; %s would be enough alone.\n",
-			blocks_text(report, (double)judgement->tiering_blocks, best),
-			blocks_text(report, (double)judgement->enough_blocks, dram));
+		say(file,
+		    "At this load, tiering would do from %s of DRAM on; %s would be enough alone, which is %s for each "
+		    "active session.",
+		    blocks_text(report, (double)judgement->tiering_blocks, best), blocks_text(report, enough, dram),
+		    blocks_text(report, enough / active, ssd));
 }
 
 int fc_analyze_print(const struct fc_analyze_report *report, FILE *file)

@@ -375,6 +375,8 @@ static void sessions_are_inferred_from_lists_that_go_on(void **state)
 	assert_int_equal(analysis.shared_blocks, 1);
 	assert_int_equal(analysis.shared_references, 7);
 	assert_int_equal(analysis.active_sessions_max, 2);
+	assert_float_equal(analysis.active_sessions_mean, (1 + 2 + 2 + 2 + 2 + 1 + 1) / 7.0, 1e-9);
+	assert_int_equal(analysis.minute_requests_max, 7);
 	fc_analysis_deinit(&analysis);
 }
 
@@ -390,7 +392,7 @@ static void requests_without_blocks_and_equal_times_divide_nothing_by_zero(void 
 	assert_int_equal(analysis.span_ns, 0);
 	assert_int_equal(analysis.reference_count, 0);
 	assert_int_equal(analysis.session_count, 2);
-	assert_true(analysis.active_sessions_mean == 0 && analysis.window_blocks[0] == 0);
+	assert_true(analysis.active_sessions_mean == 2 && analysis.window_blocks[0] == 0);
 	assert_int_equal(analysis.reuse_requests.count, 0);
 	assert_int_equal(judgement.tiering, FC_TIERING_NO_REUSE);
 	assert_true(judgement.sessions_in_dram == 0);

@@ -1,0 +1,167 @@
+#!/bin/sh
+# Odd and bad traces through the program, for every command that reads one: what is refused, where and with which exit
+# status, what --lenient leaves out, and what makes no difference. docs/traces.md has the rules.
+set -u
+work=$(mktemp -d "${TMPDIR:-/tmp}/flatcake-bad-traces-XXXXXX") || exit 1
+trap 'rm -rf "$work"' EXIT
+cd "$work" || exit 1
+failed=0
+
+complain() {
+	echo "$1"
+	sed 's/^/  out: /' out | head -40
+	sed 's/^/  err: /' err
+	failed=1
+}
+
+# run COMMAND FILE OPTION...: replay on a store that is new each time
+run() {
+	run_command=$1 run_file=$2
+	shift 2
+	rm -rf store
+	if [ "$run_command" = replay ]; then
+		"$FLATCAKE" replay "$run_file" --dir store --ssd 16MiB --memory 4MiB --scale "${scale:-4096}" "$@" >out 2>err
+	else
+		"$FLATCAKE" "$run_command" "$run_file" "$@" >out 2>err
+	fi
+}
+
+request() { # TIME INPUT IDS
+	printf '{"timestamp":%s,"input_length":%s,"output_length":7,"hash_ids":[%s]}' "$1" "$2" "$3"
+}
+
+good_lines() {
+	request 1000 1000 4,5
+	echo
+	request 2500 1100 4,5,9
+	echo
+}
+
+# bad NAME TEXT PLACE: the text stands behind two good lines; refused at PLACE, left out with --lenient
+bad() {
+	{ good_lines && printf '%b\n' "$2"; } >bad.jsonl
+	for command in analyze replay; do
+		run $command bad.jsonl
+		status=$?
+		if [ $status -ne 2 ] || ! grep -qF -- "flatcake: bad.jsonl:3: $3" err; then
+			complain "$command, $1: status $status, wanted 2 and: bad.jsonl:3: $3"
+		fi
+		run $command bad.jsonl --lenient
+		status=$?
+		if [ $status -ne 0 ] || ! grep -qF -- "1 damaged records were left out; the first: bad.jsonl:3: $3" out; then
+			complain "$command --lenient, $1: status $status"
+		fi
+	done
+}
+
+ids="allowed: an integer from 0 to 18446744073709551615"
+number="allowed: an integer from 0 to 9223372036854775807"
+bad 'an id of 2^64' "$(request 1 1000 1,18446744073709551616)" "hash_ids[1]: 18446744073709551616; $ids"
+bad 'an id of -1' "$(request 1 1000 -1)" "hash_ids[0]: -1; $ids"
+bad 'an id of 1.5' "$(request 1 1000 1,1.5)" "hash_ids[1]: 1.5; $ids"
+bad 'an id of 1e3' "$(request 1 1000 1e3)" "hash_ids[0]: 1e3; $ids"
+bad 'an id that is text' "$(request 1 1000 '"x"')" "hash_ids[0]: \"x\"; $ids"
+bad 'an id that is null' "$(request 1 1000 null)" "hash_ids[0]: null; $ids"
+bad 'an object that breaks off' '{"timestamp":1,"input_length":10' 'input_length: not JSON'
+bad 'a list that breaks off' '{"timestamp":1,"input_length":1000,"output_length":7,"hash_ids":[1,2' 'hash_ids[1]: not JSON'
+bad 'a NUL byte' '{"timestamp":1\000,"input_length":10}' 'timestamp: a NUL byte'
+bad 'a field that is missing' '{"timestamp":1,"output_length":7,"hash_ids":[]}' "input_length: missing; needed: an"
+bad 'no ids' '{"timestamp":1,"input_length":1,"output_length":7}' "hash_ids: missing; needed: an array of integers"
+bad 'text for a number' "$(request 1 '"1000"' 1)" "input_length: \"1000\"; $number"
+bad 'text for a time' "$(request '"0"' 10 1)" "timestamp: \"0\"; allowed: a number from 0"
+bad 'a negative time' "$(request -1 10 1)" "timestamp: -1; allowed: a number from 0"
+bad 'a time beyond all doubles' "$(request 1e999 10 1)" "timestamp: 1e999; allowed: a number"
+bad 'more ids than blocks' "$(request 1 1024 1,2,3)" "hash_ids: [1,2,3]; allowed: at most 2 ids (there are 3)"
+bad 'a number as record' '7' '(whole record): '
+bad 'no JSON' 'timestamp,input_length' '(whole record): not JSON'
+
+# refused NAME FILE TEXT: an error, also with --lenient
+refused() {
+	for command in analyze replay; do
+		for option in --seed=1 --lenient; do
+			run $command "$2" $option
+			status=$?
+			if [ $status -eq 0 ] || ! grep -qF -- "$3" err; then
+				complain "$command $option, $1: status $status, wanted: $3"
+			fi
+		done
+	done
+}
+
+good_lines >good.jsonl
+: >empty.jsonl
+refused 'an empty file' empty.jsonl 'empty.jsonl: holds no request'
+printf '\r\n \n' >blank.jsonl
+refused 'a blank file' blank.jsonl 'blank.jsonl: holds no request'
+printf '[]' >none.json
+refused 'an empty array' none.json 'none.json: holds no request'
+gzip -c good.jsonl | head -c 60 >cut.jsonl.gz
+refused 'a gz that is cut' cut.jsonl.gz 'cut.jsonl.gz: cannot be read: '
+refused 'a file that is not there' missing.jsonl 'missing.jsonl: No such file'
+
+# same NAME FILE: reads like good.jsonl
+run analyze good.jsonl --json - && cp out good.analysis
+same() {
+	run analyze "$2" --json - || complain "$1: refused"
+	cmp -s out good.analysis || complain "$1: reads unlike good.jsonl"
+	run replay "$2" || complain "replay, $1: refused"
+	grep -qE '^input blocks +5$' out || complain "replay, $1: not five blocks"
+}
+same 'the file itself' good.jsonl
+sed 's/$/\r/' good.jsonl >crlf.jsonl
+same 'CRLF' crlf.jsonl
+printf '\357\273\277' | cat - good.jsonl >bom.jsonl
+same 'a byte-order mark' bom.jsonl
+sed 's/^/\n \t\n/' good.jsonl >blanks.jsonl
+same 'blank lines' blanks.jsonl
+printf '%s' "$(cat good.jsonl)" >no-newline.jsonl
+same 'no final newline' no-newline.jsonl
+sed '1s/^/[/; 1s/$/,/; 2s/$/]/' good.jsonl >array.json
+same 'an array' array.json
+{ head -c 40 good.jsonl | gzip -c && tail -c +41 good.jsonl | gzip -c; } >members.jsonl.gz
+same 'two gz members' members.jsonl.gz
+{ tail -n 1 good.jsonl && head -n 1 good.jsonl; } >unordered.jsonl
+same 'times out of order' unordered.jsonl
+
+# counts NAME WANTED: what an analysis of test.jsonl finds
+counts() {
+	run analyze test.jsonl --json - || complain "$1: refused"
+	found=$(tr -d ' \n' <out)
+	case $found in
+	*"$2"*) ;;
+	*) complain "$1: wanted $2" ;;
+	esac
+	if grep -qiE 'nan|inf[^e]' out; then complain "$1: a number that is none"; fi
+	run analyze test.jsonl || complain "$1: refused"
+	if grep -qiwE -- '-?nan|-?inf' out; then complain "$1: a number that is none"; fi
+	run replay test.jsonl || complain "replay, $1: refused"
+	if grep -qiwE -- '-?nan|-?inf' out; then complain "replay, $1: a number that is none"; fi
+}
+printf '%s\n%s\n' "$(request 0 9 1)" "$(request 1 9 4294967297)" >test.jsonl
+counts 'ids that are equal in 32 bits' '"references":2,"unique":2,'
+printf '%s\n%s\n' "$(request 0 9 9007199254740992)" "$(request 1 9 9007199254740993)" >test.jsonl
+counts 'ids that are equal as doubles' '"references":2,"unique":2,'
+printf '%s\n%s\n' "$(request 0 9 18446744073709551615)" "$(request 1 9 9223372036854775807)" >test.jsonl
+counts 'the largest ids' '"references":2,"unique":2,'
+printf '%s\n%s\n' "$(request 0 0 '')" "$(request 0 0 '')" >test.jsonl
+counts 'requests without input' '"references":0,"unique":0,"used_once":0,"used_once_share":null,'
+printf '%s\n' "$(request 0 1000 '')" >test.jsonl
+counts 'a request whose blocks are not named' '"references":0,"unique":0,'
+printf '%s\n%s\n' "$(request 0 2000 3,3,3)" "$(request 0 2000 3,3,3)" >test.jsonl
+counts 'an id three times in a request' '"references":6,"unique":3,"used_once":0,'
+printf '%s\n%s\n%s\n' "$(request 5 9 1)" "$(request 5 9 1)" "$(request 5 9 2)" >test.jsonl
+counts 'equal times' '"references":3,"unique":2,'
+
+# A million ids in one request, twice, within a gigabyte of address space.
+awk 'BEGIN { for (i = 0; i < 1000000; i++) printf i ? ",%d" : "%d", i }' >million
+for time in 0 1; do
+	printf '{"timestamp":%d,"input_length":512000000,"output_length":7,"hash_ids":[' $time
+	cat million
+	echo ']}'
+done >million.jsonl
+[ -n "${FC_SANITIZE:-}" ] || ulimit -v 1048576
+scale=1 run replay million.jsonl
+grep -q 'the largest request has 1000000 blocks and needs .*: raise --scale' err || complain 'replay, a million ids'
+run analyze million.jsonl --json - || complain "a million ids: refused"
+tr -d ' \n' <out | grep -q '"references":2000000,"unique":1000000,' || complain 'a million ids: counted wrongly'
+exit $failed
