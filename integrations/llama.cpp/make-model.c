@@ -101,6 +101,8 @@ static void put_token(FILE *file, uint64_t token)
 		snprintf(text, sizeof(text), "%s", special[token]);
 	else if (token < OTHER_TOKENS_AT)
 		snprintf(text, sizeof(text), "<0x%02X>", (unsigned)(token - BYTE_TOKENS_AT));
+	else if (token == OTHER_TOKENS_AT)
+		snprintf(text, sizeof(text), "\xe2\x96\x81"); /* what llama's tokenizer makes of a space */
 	else
 		snprintf(text, sizeof(text), "t%llu", (unsigned long long)token);
 	put_text(file, text);
