@@ -1,0 +1,171 @@
+/* Does the full scan find what it is there to find? Each case breaks one thing in a healthy catalog, by hand, and wants
+ * to be told about that thing; mended again, the catalog is healthy. */
+#include "catalog/state.h"
+#include "lib/world.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <cmocka.h>
+
+static struct world world;
+static struct fc_key keys[8], branch[8];
+
+/* What may be broken: a session in memory with a spare copy on SSD of its first blocks, and one that stands on it. */
+static struct fc_session *session, *follower;
+static struct fc_segment *in_memory, *backup, *standing;
+static struct fc_arena *memory, *ssd;
+
+static void make_catalog(void)
+{
+	world_init(&world, geometry_plain(1), 8, 16);
+	world.opts.consolidate_ratio = 1;
+	assert_int_equal(world_open(&world), 0);
+	path_keys(1, 0, keys, 8);
+	memcpy(branch, keys, sizeof(branch));
+	path_keys(2, 4, branch, 8);
+	assert_int_equal(save(&world, 1, 0, keys, 4), 0);
+	assert_int_equal(save(&world, 1, 1, keys, 8), 0);
+	assert_int_equal(save(&world, 2, 0, branch, 8), 0);
+	assert_string_equal(picture(&world, keys, 8), "m8");
+	assert_string_equal(picture(&world, branch, 8), "m4 4");
+	memory = &world.catalog->arenas[FC_MEMORY];
+	ssd = &world.catalog->arenas[FC_SSD];
+	backup = world.catalog->segments[0];
+	in_memory = world.catalog->segments[1];
+	standing = world.catalog->segments[2];
+	session = in_memory->session;
+	follower = standing->session;
+	assert_true(backup->is_backup);
+	assert_int_equal(standing->start_block, 4);
+	world_check(&world);
+}
+
+static void assert_found(const char *text)
+{
+	struct fc_error error = {0};
+	assert_int_equal(fc_catalog_check(world.catalog, &error), FC_ECORRUPT);
+	if (strstr(error.text, text) == NULL)
+		fail_msg("'%s' does not say '%s'", error.text, text);
+}
+
+static void assert_counter_is_checked(uint64_t *counter, const char *text)
+{
+	*counter += 1;
+	assert_found(text);
+	*counter -= 1;
+	world_check(&world);
+}
+
+static void counters_are_compared_with_a_scan(void **state)
+{
+	(void)state;
+	make_catalog();
+	assert_counter_is_checked(&standing->named_count, "4 entries are named, counted 5");
+	assert_counter_is_checked(&session->segment_count[FC_SSD], "session 0000000000000001: 1 segments, counted 2");
+	assert_counter_is_checked(&session->lease_count, "segments have 0 leases, sessions 1");
+	assert_counter_is_checked(&memory->chunks_used, "memory: segments hold 1 chunks, counted 2");
+	assert_counter_is_checked(&ssd->chunks_used, "ssd: segments hold 2 chunks, counted 3");
+	assert_counter_is_checked(&ssd->chunk_count, "ssd: 14 chunks free and 2 used of 17");
+	assert_counter_is_checked(&ssd->chunks_freeing, "0 chunks on their way to be free, counted 1");
+	assert_counter_is_checked(&ssd->chunks_linked, "sessions hold 2 chunks, counted 3");
+	assert_counter_is_checked(&ssd->blocks_named, "4 blocks named, counted 5");
+	assert_counter_is_checked(&memory->segment_count, "memory: 1 segments, counted 2");
+	assert_counter_is_checked(&memory->bytes_stored, "memory: 136 bytes stored, counted 137");
+	world_deinit(&world);
+}
+
+static void segments_are_where_they_say(void **state)
+{
+	(void)state;
+	make_catalog();
+	uint64_t chunk = standing->chunk_first;
+	standing->chunk_first = 16;
+	assert_found("segment 2 lies outside its arena");
+	standing->chunk_first = chunk;
+	ssd->owner[chunk] = 0;
+	assert_found("segment 2 does not own its first chunk");
+	ssd->owner[chunk] = 3;
+	ssd->owner[15] = 1;
+	assert_found("ssd: 3 chunks begin a segment, and there are 2");
+	ssd->owner[15] = 0;
+	world_check(&world);
+	world_deinit(&world);
+}
+
+static void states_fit_names(void **state)
+{
+	(void)state;
+	make_catalog();
+	enum fc_segment_state before = standing->state;
+	standing->state = FC_SEGMENT_RETIRED;
+	assert_found("segment 2 is named in state");
+	standing->state = before;
+	backup->is_backup = false;
+	assert_found("segment 0 is kept, but nothing names it");
+	backup->is_backup = true;
+	world_check(&world);
+	world_deinit(&world);
+}
+
+static void nothing_stands_on_nothing(void **state)
+{
+	(void)state;
+	make_catalog();
+	standing->parent.low ^= 1;
+	assert_found("segment 2 begins at block 4, and the block before it is gone");
+	standing->parent.low ^= 1;
+	follower->dep_count--;
+	assert_found("segment 2 stands on a session that its own does not hold");
+	follower->dep_count++;
+	fc_segment_unname(world.catalog, standing, 1);
+	assert_found("segment 2: entry 2 is named, and the one before is gone");
+	assert_int_equal(fc_segment_name(world.catalog, standing, 1, false), 0);
+	world_check(&world);
+	world_deinit(&world);
+}
+
+static void sessions_own_their_segments(void **state)
+{
+	(void)state;
+	make_catalog();
+	backup->session = follower;
+	assert_found("segment 0 is listed by another session");
+	backup->session = session;
+	fc_list_push(&world.catalog->spills, &follower->spill_link);
+	assert_found("session 0000000000000002 is to leave memory, and has nothing there");
+	fc_list_remove(&follower->spill_link);
+	world_check(&world);
+	world_deinit(&world);
+}
+
+static void leases_add_up(void **state)
+{
+	(void)state;
+	make_catalog();
+	standing->lease_count++;
+	assert_found("session 0000000000000002 has fewer leases than its segments");
+	follower->lease_count++;
+	assert_found("segments are leased, but no lease is counted");
+	world.catalog->lease_count++;
+	world_check(&world);
+	standing->lease_count--;
+	follower->lease_count--;
+	world.catalog->lease_count--;
+	world_check(&world);
+	world_deinit(&world);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(counters_are_compared_with_a_scan),
+		cmocka_unit_test(segments_are_where_they_say),
+		cmocka_unit_test(states_fit_names),
+		cmocka_unit_test(nothing_stands_on_nothing),
+		cmocka_unit_test(sessions_own_their_segments),
+		cmocka_unit_test(leases_add_up),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
