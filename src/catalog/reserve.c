@@ -589,13 +589,15 @@ static bool is_within_area_limit(const struct plan *plan)
 	return true;
 }
 
-/* One segment for as many points as the limit on the length of a layer lets it have. */
+/* One segment for as many points as its ranges, of which each point adds one a group at most, and the limit on the
+ * length of a layer let it have. */
 static int plan_resume(struct plan *plan)
 {
+	const uint64_t points_max = FC_RANGES_MAX / plan->catalog->geometry.group_count;
 	uint64_t count = plan->turn->resume_point_count + 1;
 	for (uint64_t first = 0, end; first < count; first = end) {
 		uint64_t deepest;
-		end = count;
+		end = fc_min_u64(count, first + points_max);
 		int code = add_points(plan, first, end, &deepest);
 		while (code == FC_OK && end - first > 1 && !is_within_area_limit(plan))
 			code = add_points(plan, first, --end, &deepest);
@@ -723,9 +725,6 @@ int fc_catalog_reserve(struct fc_catalog *catalog, const struct fc_turn *turn, s
 		fc_error_set(error, code, "save: %llu new bytes do not fit: nothing more can be reclaimed",
 			     (unsigned long long)reservation->bytes_new);
 	}
-	if (code == FC_ELIMIT)
-		fc_error_set(error, code, "save: %llu resume points; they need more than the %d ranges of a segment",
-			     (unsigned long long)turn->resume_point_count, FC_RANGES_MAX);
 	fc_reservation_undo(catalog, reservation);
 	if (code == FC_EAGAIN)
 		fc_list_push(&catalog->space_waiters, &reservation->wait_link);
