@@ -259,9 +259,8 @@ int fc_segment_measure(struct fc_catalog *catalog, struct fc_segment *segment)
 {
 	const struct fc_superblock *superblock = &catalog->arenas[segment->medium].superblock;
 	uint64_t bytes;
-	int code = fc_shape_bytes(&catalog->geometry, &segment->shape, superblock->align, &bytes);
-	if (code != FC_OK)
-		return code;
+	if (fc_shape_bytes(&catalog->geometry, &segment->shape, superblock->align, &bytes) != FC_OK)
+		return FC_EFULL;
 	segment->header_bytes = fc_shape_header_bytes(&segment->shape, superblock->align);
 	segment->chunk_count = chunks_of(superblock, bytes);
 	return segment->chunk_count > catalog->arenas[segment->medium].chunk_count ? FC_EFULL : FC_OK;

@@ -5,6 +5,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <cmocka.h>
 
@@ -38,6 +39,30 @@ static void a_turn_may_name_any_number_of_resume_points(void **state)
 	assert_int_equal(stored(&world, keys, LONG_PATH), LONG_PATH);
 	put_deinit(&put);
 	world_deinit(&world);
+}
+
+static void a_turn_larger_than_any_address_does_not_fit(void **state)
+{
+	(void)state;
+	const uint64_t count = (1ull << 16) + 2; /* blocks of 2^32 bytes: an address has 48 bits */
+	struct fc_key *keys = malloc(count * sizeof(*keys));
+	struct put put;
+	struct fc_geometry geometry = geometry_plain(1);
+	geometry.groups[0].slice_bytes[0] = (1ull << 31);
+	geometry.groups[0].slice_bytes[1] = (1ull << 31);
+	world_init(&world, geometry, 0, 8);
+	assert_int_equal(world_open(&world), 0);
+	path_keys(1, 0, keys, count);
+	put_init(&put, &world, 1, 0, keys, count);
+	assert_int_equal(put_reserve(&put), FC_EFULL);
+	assert_non_null(strstr(put.error.text, "do not fit"));
+	assert_int_equal(world_stats(&world).saves_refused, 1);
+	assert_int_equal(world_sessions(&world), 0);
+	assert_int_equal(world_chunks_used(&world, FC_SSD), 0);
+	world_check(&world);
+	put_deinit(&put);
+	world_deinit(&world);
+	free(keys);
 }
 
 static void a_store_that_is_only_read_takes_no_turn(void **state)
@@ -96,6 +121,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_turn_may_name_any_number_of_resume_points),
+		cmocka_unit_test(a_turn_larger_than_any_address_does_not_fit),
 		cmocka_unit_test(a_store_that_is_only_read_takes_no_turn),
 		cmocka_unit_test(no_key_makes_a_session_without_an_id),
 		cmocka_unit_test(a_segment_is_as_long_as_its_longest_layer_allows),
