@@ -36,10 +36,11 @@ struct stream_world {
 };
 
 /* The catalog is open; window of two slots of `slot_bytes`, commands of at most 1024 bytes. */
-static inline void stream_world_init(struct stream_world *world, struct fc_geometry geometry, uint64_t slot_bytes)
+static inline void stream_world_init_with(struct stream_world *world, struct fc_geometry geometry, uint64_t slot_bytes,
+					  uint64_t ssd_chunks)
 {
 	memset(world, 0, sizeof(*world));
-	world_init(&world->world, geometry, 32, 64);
+	world_init(&world->world, geometry, 32, ssd_chunks);
 	world->world.media[FC_MEMORY]->media.map = world->world.media[FC_MEMORY]->image;
 	assert_int_equal(world_open(&world->world), 0);
 	assert_int_equal(fc_device_host(&world->device, NULL), 0);
@@ -52,6 +53,11 @@ static inline void stream_world_init(struct stream_world *world, struct fc_geome
 	world->target.layers = world->engine.layers;
 	engine_slots(&world->engine, BLOCKS, world->target.slots);
 	path_keys(1, 0, world->keys, BLOCKS);
+}
+
+static inline void stream_world_init(struct stream_world *world, struct fc_geometry geometry, uint64_t slot_bytes)
+{
+	stream_world_init_with(world, geometry, slot_bytes, 64);
 }
 
 static inline void stream_world_deinit(struct stream_world *world)
@@ -81,6 +87,49 @@ static inline void stream_world_finish(struct stream_world *world)
 	assert_false(fc_stream_is_moving(&world->stream));
 	assert_false(world->stream.is_busy);
 	assert_int_equal(stream_world_poll(world), 0); /* and nothing comes after the end */
+}
+
+/* ---- a device that fails ---- */
+
+/* Stands in front of the world's own device and ends every batch with a code. */
+struct failing_device {
+	struct fc_device device;
+	struct fc_device *real;
+	struct fc_link batches;
+	int code;
+};
+
+static inline void failing_submit(struct fc_device *device, struct fc_copy_batch *batch)
+{
+	fc_list_push(&fc_container_of(device, struct failing_device, device)->batches, &batch->link);
+}
+
+static inline unsigned failing_poll(struct fc_device *device)
+{
+	struct failing_device *failing = fc_container_of(device, struct failing_device, device);
+	struct fc_link *link = fc_list_pop(&failing->batches);
+	if (link == NULL)
+		return 0;
+	struct fc_copy_batch *batch = fc_container_of(link, struct fc_copy_batch, link);
+	batch->result = failing->code;
+	batch->bad_first = batch->copy_count;
+	batch->done_cb(batch);
+	return 1;
+}
+
+static const struct fc_device_ops failing_device_ops = {.submit = failing_submit, .poll = failing_poll};
+
+static inline void failing_device_begin(struct failing_device *failing, struct stream_world *world, int code)
+{
+	*failing = (struct failing_device){.device = {.ops = &failing_device_ops}, .real = world->device, .code = code};
+	fc_list_init(&failing->batches);
+	world->device = world->stream.opts.device = &failing->device;
+}
+
+static inline void failing_device_end(struct failing_device *failing, struct stream_world *world)
+{
+	assert_true(fc_list_is_empty(&failing->batches));
+	world->device = world->stream.opts.device = failing->real;
 }
 
 #endif

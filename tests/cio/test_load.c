@@ -184,6 +184,54 @@ static void all_damage_of_a_part_is_named(void **state)
 	stream_world_deinit(&world);
 }
 
+/* Four groups of 24 blocks are 96 slices in one part: as many as are worth naming are named, and none is delivered. */
+static void more_damage_than_can_be_named_is_damage_all_the_same(void **state)
+{
+	(void)state;
+	struct stream_world world;
+	struct fc_geometry geometry = geometry_plain(1);
+	geometry.layer_count = 1;
+	geometry.group_count = 4;
+	for (uint32_t group = 0; group < 4; group++)
+		geometry.groups[group] = (struct fc_group){.tokens_per_block = 4, .slice_bytes = {20}};
+	stream_world_init(&world, geometry, 32768);
+	store_turns(&world, (uint64_t[]){24}, 1);
+	struct fake_media *ssd = world.world.media[FC_SSD];
+	for (uint32_t group = 0; group < 4; group++)
+		for (uint64_t block = 0; block < 24; block++) {
+			uint8_t slice[20];
+			slice_bytes(world.keys[block], group, 0, slice, sizeof(slice));
+			uint8_t *found = memmem(ssd->image, ssd->media.bytes, slice, sizeof(slice));
+			assert_non_null(found);
+			found[7] ^= 1;
+		}
+	run(&world);
+	assert_int_equal(world.load.code, FC_ECORRUPT);
+	assert_int_equal(world.load.bad_count, FC_BAD_MAX);
+	assert_int_equal(world.load.bad[FC_BAD_MAX - 1].entry, FC_BAD_MAX - 1);
+	assert_int_equal(world.layer_count, 0);
+	stream_world_deinit(&world);
+}
+
+static void a_device_that_fails_ends_the_job_with_its_code(void **state)
+{
+	(void)state;
+	struct stream_world world;
+	struct failing_device failing;
+	stream_world_init(&world, geometry_plain(100), 32768);
+	store_turns(&world, (uint64_t[]){8, 24}, 2);
+	failing_device_begin(&failing, &world, FC_EIO);
+	run(&world);
+	assert_int_equal(world.load.code, FC_EIO);
+	assert_int_equal(world.load.bad_count, 0); /* nothing is wrong with what is stored */
+	assert_int_equal(world.layer_count, 0);
+	failing_device_end(&failing, &world);
+	run(&world);
+	assert_int_equal(world.load.code, 0);
+	engine_check(&world.engine, world.keys, 24);
+	stream_world_deinit(&world);
+}
+
 static void a_job_can_be_stopped_at_any_point(void **state)
 {
 	(void)state;
@@ -248,6 +296,8 @@ int main(void)
 		cmocka_unit_test(runs_and_commands_are_counted_apart),
 		cmocka_unit_test(a_failed_read_ends_the_job_and_names_where),
 		cmocka_unit_test(all_damage_of_a_part_is_named),
+		cmocka_unit_test(more_damage_than_can_be_named_is_damage_all_the_same),
+		cmocka_unit_test(a_device_that_fails_ends_the_job_with_its_code),
 		cmocka_unit_test(a_job_can_be_stopped_at_any_point),
 		cmocka_unit_test(want_of_memory_ends_the_job_and_leaves_the_stream_usable),
 	};

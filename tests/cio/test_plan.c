@@ -521,9 +521,29 @@ static void plans_of_all_sizes_bring_every_slice_to_its_slot(void **state)
 	}
 }
 
+/* Slices in memory go through no slot, so none is too large for one; a slot's worth only says when a part is enough. */
+static void slices_in_memory_may_be_larger_than_a_slot(void **state)
+{
+	(void)state;
+	struct history history;
+	history_init(&history, 1, (uint64_t[]){1000});
+	add_segment(&history, (struct part_of_segment){FC_MEMORY, 65536, 64, 0, 3, 0, 3, 64});
+	history.opts.slot_bytes = 500;
+	start(&history);
+	for (uint64_t block = 0; block < 3; block++) {
+		next(&history);
+		assert_int_equal(history.part.copy_count, 1);
+		assert_int_equal(history.part.run_count, 0);
+		assert_int_equal(history.part.origins[0].block, block);
+		assert_int_equal(history.part.is_last_of_layer, block == 2);
+	}
+	history_deinit(&history);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(slices_in_memory_may_be_larger_than_a_slot),
 		cmocka_unit_test(one_segment_is_one_run_a_layer),
 		cmocka_unit_test(a_prefix_of_a_segment_needs_no_more_than_its_bytes),
 		cmocka_unit_test(the_tail_of_a_segment_is_found_behind_its_checksums),

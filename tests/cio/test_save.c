@@ -178,6 +178,100 @@ static void a_source_that_is_damaged_is_named(void **state)
 	}
 }
 
+/* Blocks 0 to 7 lie on SSD, 8 to 15 in memory; the turn takes the latter along. */
+static void of_several_sources_the_damaged_one_is_named(void **state)
+{
+	(void)state;
+	struct stream_world world;
+	struct put put;
+	uint8_t slice[1000];
+	stream_world_init(&world, geometry_plain(100), 32768);
+	assert_int_equal(save(&world.world, 1, 0, world.keys, 8), 0);
+	assert_int_equal(save(&world.world, 1, 1, world.keys, 16), 0);
+	assert_string_equal(picture(&world.world, world.keys, 16), "8 m8");
+	slice_bytes(world.keys[10], 0, 0, slice, sizeof(slice));
+	struct fake_media *memory = world.world.media[FC_MEMORY];
+	uint8_t *found = memmem(memory->image, memory->media.bytes, slice, sizeof(slice));
+	assert_non_null(found);
+	found[999] ^= 0x80;
+	reserve(&world, &put, 1, 0, 24, 16);
+	assert_int_equal(put.reservation.sources.placed_count, 2);
+	assert_int_equal(start(&world, &put), 0);
+	stream_world_finish(&world);
+	assert_int_equal(world.save.code, FC_ECORRUPT);
+	assert_ptr_equal(world.save.bad_segment, put.reservation.sources.placed[1].segment);
+	assert_int_equal(world.save.bad_entry, 2);
+	put_abort(&put);
+	put_deinit(&put);
+	stream_world_deinit(&world);
+}
+
+/* Neither on the device nor in memory: the owner's mistake, and no reason to write something else. */
+static void a_block_that_lies_nowhere_is_refused(void **state)
+{
+	(void)state;
+	struct stream_world world;
+	struct put put;
+	stream_world_init(&world, geometry_plain(100), 32768);
+	assert_int_equal(save(&world.world, 1, 1, world.keys, 8), 0);
+	reserve(&world, &put, 1, 0, 16, 8);
+	struct fc_path *sources = &put.reservation.sources;
+	struct fc_gva in_memory = sources->placed[0].base;
+	sources->placed[0].base = fc_gva_make(FC_SSD, 0, fc_gva_offset(in_memory));
+	assert_int_equal(start(&world, &put), FC_EINVAL);
+	sources->placed[0].base = in_memory;
+	sources->span_count--;
+	assert_int_equal(start(&world, &put), FC_EINVAL);
+	sources->span_count++;
+	assert_int_equal(start(&world, &put), 0);
+	stream_world_finish(&world);
+	commit(&world, &put);
+	assert_stored(&world, 16);
+	stream_world_deinit(&world);
+}
+
+static void a_device_that_fails_ends_the_job_with_its_code(void **state)
+{
+	(void)state;
+	struct stream_world world;
+	struct put put;
+	struct failing_device failing;
+	stream_world_init(&world, geometry_plain(100), 32768);
+	reserve(&world, &put, 1, 0, 16, 0);
+	failing_device_begin(&failing, &world, FC_EIO);
+	assert_int_equal(start(&world, &put), 0);
+	stream_world_finish(&world);
+	assert_int_equal(world.save.code, FC_EIO);
+	assert_null(world.save.bad_segment);
+	assert_int_equal(world.save.bytes_written[FC_SSD], 0);
+	failing_device_end(&failing, &world);
+	put_abort(&put);
+	put_deinit(&put);
+	stream_world_deinit(&world);
+}
+
+/* Layer 0 has 24 slices of 4 bytes, layer 1 fills a slot alone (9.6 MB, and a slot is filled with 8 MiB where there is
+ * a choice): what is there of the first block waits for the second slot, and nothing is written in between. */
+static void a_slot_with_less_than_a_block_is_written_with_the_next(void **state)
+{
+	(void)state;
+	struct stream_world world;
+	struct put put;
+	struct fc_geometry geometry = geometry_plain(1);
+	geometry.groups[0].slice_bytes[0] = 4;
+	geometry.groups[0].slice_bytes[1] = 400000;
+	stream_world_init_with(&world, geometry, 12 << 20, 4096);
+	world.stream.opts.transfer_bytes = 1 << 20;
+	reserve(&world, &put, 1, 0, 24, 0);
+	assert_int_equal(start(&world, &put), 0);
+	stream_world_finish(&world);
+	/* 1024 bytes of header, 512 of layer 0, 24 x 400,004 of layer 1: in blocks of 4096 */
+	assert_int_equal(world.save.bytes_written[FC_SSD], (1024 + 512 + 24 * 400004 + 4095) / 4096 * 4096);
+	commit(&world, &put);
+	assert_stored(&world, 24);
+	stream_world_deinit(&world);
+}
+
 static int start_spill(struct stream_world *world, struct put *put, const struct fc_path *from)
 {
 	world->end_count = 0;
@@ -316,6 +410,10 @@ int main(void)
 		cmocka_unit_test(only_whole_blocks_are_written_where_slots_allow),
 		cmocka_unit_test(what_the_device_does_not_hold_comes_from_memory),
 		cmocka_unit_test(a_source_that_is_damaged_is_named),
+		cmocka_unit_test(of_several_sources_the_damaged_one_is_named),
+		cmocka_unit_test(a_block_that_lies_nowhere_is_refused),
+		cmocka_unit_test(a_device_that_fails_ends_the_job_with_its_code),
+		cmocka_unit_test(a_slot_with_less_than_a_block_is_written_with_the_next),
 		cmocka_unit_test(a_spill_has_the_shape_and_the_bytes_of_its_original),
 		cmocka_unit_test(a_failed_write_ends_the_job),
 		cmocka_unit_test(a_job_can_be_stopped_at_any_point),
