@@ -19,7 +19,8 @@ void promises_deinit(struct promises *promises)
 
 void promises_forget(struct promises *promises)
 {
-	memset(promises->sessions, 0, promises->session_room * sizeof(*promises->sessions));
+	if (promises->session_room > 0)
+		memset(promises->sessions, 0, promises->session_room * sizeof(*promises->sessions));
 }
 
 static struct promise *promise_of(struct promises *promises, uint64_t session)

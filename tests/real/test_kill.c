@@ -2,7 +2,7 @@
  * read-only as `flatcake verify` does and through the public interface, and everything that it was told is durable must
  * be there (promise.h).
  *
- *     KILLS      how many (12); `make kill` asks for 200
+ *     KILLS      how many (16); `make kill` asks for 200
  *     TMPDIR     the file system
  *     FC_SMALL   set where that file system is smaller than the arenas of WRITER_SPARSE (64 MiB): they are made sparse
  *                there, another file takes and gives back room, and writes must meet a full disk */
@@ -273,7 +273,7 @@ static void run(enum writer_world world, uint64_t kills)
 static uint64_t kills_of(enum writer_world world)
 {
 	const char *text = getenv("KILLS");
-	uint64_t kills = text != NULL ? strtoull(text, NULL, 10) : 12;
+	uint64_t kills = text != NULL ? strtoull(text, NULL, 10) : 16;
 	bool is_small = getenv("FC_SMALL") != NULL;
 	/* A small disk belongs to the world that needs one, but for a quarter with arenas that are wholly set aside. */
 	static const uint64_t shares[2][WRITER_WORLD_COUNT] = {

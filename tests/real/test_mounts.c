@@ -110,10 +110,9 @@ static void on_overlayfs_a_store_works_and_a_second_one_is_told_who_holds_it(voi
 	char base[256], upper[300], lower[400];
 	if (!is_alone(state))
 		return;
+	enter_namespace();
 	for (int is_below = 0; is_below < 2; is_below++) {
 		make_world(&world);
-		if (is_below == 0)
-			enter_namespace();
 		/* The upper layer is a tmpfs, for the folder may lie on an overlay itself. The lower one is on it as
 		 * well, or on another file system, where a file's device is not the one that /proc/locks shows. */
 		snprintf(base, sizeof(base), "%s", world.dir);
@@ -128,8 +127,12 @@ static void on_overlayfs_a_store_works_and_a_second_one_is_told_who_holds_it(voi
 			save_sessions(&world, 1, 0);
 			store_world_close(&world);
 		}
-		if (!mount_overlay(upper, lower, lower))
+		if (!mount_overlay(upper, lower, lower)) {
+			(void)umount2(upper, MNT_DETACH);
+			(void)rmdir(upper);
+			(void)rmdir(base);
 			skip_alone("overlayfs cannot be mounted here");
+		}
 		store_world_open(&world);
 		assert_int_equal(count_whole(&world, 1), is_below ? SESSIONS : 0);
 		check_holder_is_named(&world);

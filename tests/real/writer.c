@@ -30,7 +30,7 @@ void writer_store_opts(const struct writer_opts *opts, const struct fc_geometry 
 {
 	static const uint64_t ssd_bytes[WRITER_WORLD_COUNT] = {
 		[WRITER_ROOMY] = 64 * MIB,
-		[WRITER_TIGHT] = 4 * MIB,
+		[WRITER_TIGHT] = 2 * MIB,
 		[WRITER_MEMORY] = 32 * MIB,
 		[WRITER_SPARSE] = 64 * MIB,
 	};
