@@ -43,7 +43,7 @@ demo: deps
 	@rm -rf $(DEMO)/store
 
 demo-llm: deps
-	@packaging/install-dependencies npm git
+	@command -v npm >/dev/null && command -v git >/dev/null || packaging/install-dependencies llm
 	@$(MAKE) --no-print-directory all
 	@integrations/llama.cpp/demo $(RELEASE) build/llm
 
