@@ -452,6 +452,32 @@ static int decode_ranges(struct fc_shape *shape, const struct fc_geometry *geome
 	return shape->entry_count == record->entry_count && record->entry_count > 0 ? FC_OK : FC_ECORRUPT;
 }
 
+/* The path blocks [start_block, end_block) are what the header's ranges hold, in one range of each group under
+ * FC_RULE_ALL; what the other groups have ends no later. */
+static bool holds_what_it_says(const struct fc_header *header, const struct fc_geometry *geometry)
+{
+	uint32_t found[FC_GROUPS_MAX] = {0};
+	for (uint32_t i = 0; i < header->shape.range_count; i++) {
+		const struct fc_range *range = &header->shape.ranges[i];
+		uint64_t span = fc_group_span(geometry, range->group);
+		uint64_t first = range->block_first, end = range->block_first + range->count;
+		if (end > header->end_block / span)
+			return false;
+		if (geometry->groups[range->group].rule == FC_RULE_ALL &&
+		    (first != header->start_block / span || end != header->end_block / span ||
+		     found[range->group]++ > 0))
+			return false;
+	}
+	for (uint32_t group = 0; group < geometry->group_count; group++) {
+		uint64_t span = fc_group_span(geometry, group);
+		bool is_needed = geometry->groups[group].rule == FC_RULE_ALL &&
+				 header->start_block / span < header->end_block / span;
+		if (is_needed && found[group] == 0)
+			return false;
+	}
+	return true;
+}
+
 int fc_header_decode(struct fc_header *header, struct fc_range *storage, const struct fc_geometry *geometry,
 		     const uint8_t *buffer, uint64_t bytes, const uint8_t **keys)
 {
@@ -481,7 +507,8 @@ int fc_header_decode(struct fc_header *header, struct fc_range *storage, const s
 	};
 	fc_shape_init(&header->shape, storage);
 	*keys = buffer + sizeof(record) + record.range_count * sizeof(struct range_record);
-	return decode_ranges(&header->shape, geometry, &record, buffer + sizeof(record));
+	int code = decode_ranges(&header->shape, geometry, &record, buffer + sizeof(record));
+	return code == FC_OK && !holds_what_it_says(header, geometry) ? FC_ECORRUPT : code;
 }
 
 struct fc_key fc_header_key(const uint8_t *keys, uint64_t entry)

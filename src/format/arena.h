@@ -124,7 +124,7 @@ FC_MUST_USE int fc_header_peek(const uint8_t *buffer, uint64_t *encoded_bytes);
 
 /* `buffer` holds `bytes` >= the encoded length; the decoded ranges go to `storage[FC_RANGES_MAX]`. `*keys` points into
  * the buffer (not aligned); copy them out with fc_header_key(). FC_ECORRUPT when anything is off, including ranges that
- * the geometry does not allow. */
+ * the geometry does not allow, or that hold other path blocks than the header says. */
 FC_MUST_USE int fc_header_decode(struct fc_header *header, struct fc_range *storage, const struct fc_geometry *geometry,
 				 const uint8_t *buffer, uint64_t bytes, const uint8_t **keys);
 struct fc_key fc_header_key(const uint8_t *keys, uint64_t entry);

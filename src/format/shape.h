@@ -23,7 +23,7 @@
 #define FC_CHECKSUM_BYTES 4
 
 /* Blocks [block_first, block_first + count) of `group`, counted in the group's own blocks. For FC_RULE_STATE block b is
- * the snapshot behind path block b, and every range holds one. */
+ * the snapshot behind path block b. */
 struct fc_range {
 	uint32_t group;
 	uint32_t entry_first;

@@ -392,19 +392,20 @@ static void a_header_that_is_cut_off_is_seen(void **state)
 	struct fc_header read;
 	const uint8_t *keys;
 	make_header(&made);
-	made.header.shape.ranges[0].count = 40; /* 36 keys more than there are: 952 bytes */
-	made.header.shape.entry_count += 36;
-	struct fc_key many[45] = {{0}};
+	made.header.shape.ranges[2].block_first = 0; /* 10 keys more than there are: 536 bytes */
+	made.header.shape.ranges[2].count = 12;
+	made.header.shape.entry_count += 10;
+	struct fc_key many[19] = {{0}};
 	fc_header_encode(&made.header, many, made.bytes);
-	assert_int_equal(fc_header_decode(&read, storage, &geometry, made.bytes, 952, &keys), 0);
-	assert_int_equal(fc_header_decode(&read, storage, &geometry, made.bytes, 951, &keys), FC_ECORRUPT);
+	assert_int_equal(fc_header_decode(&read, storage, &geometry, made.bytes, 536, &keys), 0);
+	assert_int_equal(fc_header_decode(&read, storage, &geometry, made.bytes, 535, &keys), FC_ECORRUPT);
 	assert_int_equal(fc_header_decode(&read, storage, &geometry, made.bytes, 511, &keys), FC_ECORRUPT);
 }
 
 static void impossible_headers_are_refused_though_they_are_whole(void **state)
 {
 	(void)state;
-	for (int i = 0; i < 8; i++) {
+	for (int i = 0; i < 12; i++) {
 		struct header_case made;
 		struct fc_range storage[FC_RANGES_MAX];
 		struct fc_header read;
@@ -434,6 +435,18 @@ static void impossible_headers_are_refused_though_they_are_whole(void **state)
 		case 7:
 			made.storage[1].count = 3;
 			break; /* more than there are keys */
+		case 8:
+			made.header.start_block = 7; /* the ranges begin with 8 */
+			break;
+		case 9:
+			made.header.end_block = 13;
+			break;
+		case 10:
+			made.storage[2].block_first = 11; /* a window that ends with 13 */
+			break;
+		case 11:
+			made.storage[1].group = 2; /* nothing of group 1 */
+			break;
 		}
 		fc_header_encode(&made.header, made.keys, made.bytes);
 		assert_int_equal(decode(&made, &read, storage), FC_ECORRUPT);

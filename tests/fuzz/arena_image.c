@@ -86,9 +86,10 @@ static void paint_entry(struct fuzz_arena *arena, uint64_t chunk, uint64_t seq, 
 
 /* ---- segments ---- */
 
-/* A range, and the keys that the path (or a shifted place on it) has for its blocks. */
+/* A range, and the keys that the path has for its blocks. A key stands for all that comes before it, so an arena whose
+ * segments disagree on what that is would have to be forged; such are not made here. */
 static void add_range(struct segment *segment, const struct fc_geometry *geometry, const struct fc_key *path,
-		      uint32_t group, uint64_t first, uint64_t count, uint64_t shift)
+		      uint32_t group, uint64_t first, uint64_t count)
 {
 	struct fc_shape *shape = &segment->header.shape;
 	uint64_t entry = shape->entry_count;
@@ -98,7 +99,7 @@ static void add_range(struct segment *segment, const struct fc_geometry *geometr
 		return;
 	uint64_t span = fc_group_span(geometry, group);
 	for (uint64_t i = 0; i < count; i++) {
-		uint64_t position = fc_group_key_position(span, first + i) + shift;
+		uint64_t position = fc_group_key_position(span, first + i);
 		segment->keys[entry + i] = fc_entry_key(path[position % FUZZ_PATH_BLOCKS], group);
 	}
 }
@@ -118,19 +119,18 @@ static void add_natural_ranges(struct segment *segment, const struct fc_geometry
 			if (!(segment->what & (HAS_RESUME | IS_RESUME_ONLY)))
 				continue;
 		}
-		add_range(segment, geometry, path, group, first, count, 0);
+		add_range(segment, geometry, path, group, first, count);
 	}
 }
 
-static void add_any_ranges(struct segment *segment, const struct fc_geometry *geometry, const struct fuzz_paths *paths,
+static void add_any_ranges(struct segment *segment, const struct fc_geometry *geometry, const struct fc_key *path,
 			   struct fuzz_input *input)
 {
 	unsigned count = fuzz_u8(input) % (RANGES_MAX + 1);
 	for (unsigned i = 0; i < count; i++) {
 		uint32_t group = fuzz_u8(input) % geometry->group_count;
 		uint64_t first = fuzz_u8(input), blocks = fuzz_u8(input);
-		uint8_t where = fuzz_u8(input);
-		add_range(segment, geometry, paths->keys[where & PATH], group, first, blocks, where >> 2);
+		add_range(segment, geometry, path, group, first, blocks);
 	}
 }
 
@@ -161,7 +161,7 @@ static void take_segment(struct segment *segment, struct fuzz_arena *arena, cons
 	if (is_natural)
 		add_natural_ranges(segment, geometry, path);
 	else
-		add_any_ranges(segment, geometry, paths, input);
+		add_any_ranges(segment, geometry, path, input);
 }
 
 /* The slices of a range with what their keys say, and their checksums. */

@@ -8,7 +8,7 @@
  *
  *     0, 1  a segment as the product writes it: chunk, sequence, session, path (bits 0-1), kind (bit 2) and whether it
  * has resume blocks (bit 3) or nothing else (bit 4), start block, blocks, turn 2     any segment: the same, then its
- * ranges: count, and for each group, first block, blocks, path and shift of keys 3     an entry of the chunk table:
+ * ranges: count, and for each group, first block, blocks 3     an entry of the chunk table:
  * chunk, sequence, chunks 4     bytes over a superblock (0, 1), the table (2) or a chunk (3 and above): which, place (2
  * bytes), count, bytes 5     the same, and then the checksums in it are made right 6     one byte flipped: place in
  * 16-byte units (2 bytes), what to xor 7     a chunk copied over another one: from, to */
