@@ -268,16 +268,20 @@ static void print_traffic(const struct fc_analyze_report *report, FILE *file)
 
 static const char *tiering_words(enum fc_tiering tiering)
 {
-	static const char *const words[] = {
-		[FC_TIERING_NO_REUSE] = "No cache pays: too little is used again, wherever it lies.",
-		[FC_TIERING_DRAM_ENOUGH] = "DRAM is enough: SSD behind it or beside it adds next to nothing.",
-		[FC_TIERING_DOES] = "Tiering would do: DRAM serves most hits, SSD the rest.",
-		[FC_TIERING_DEPENDS] = "Whether tiering would do depends on load and drives: flatcake replay can tell.",
-		[FC_TIERING_FAILS] =
-			"Tiering would not do: DRAM turns over before sessions come back, so that hits are reads "
-			"from SSD, and how KV lies there decides.",
-	};
-	return words[tiering];
+	switch (tiering) {
+	case FC_TIERING_NO_REUSE:
+		return "No cache pays: too little is used again, wherever it lies.";
+	case FC_TIERING_DRAM_ENOUGH:
+		return "DRAM is enough: SSD behind it or beside it adds next to nothing.";
+	case FC_TIERING_DOES:
+		return "Tiering would do: DRAM serves most hits, SSD the rest.";
+	case FC_TIERING_DEPENDS:
+		return "Whether tiering would do depends on load and drives: flatcake replay --simulate can tell.";
+	case FC_TIERING_FAILS:
+		break;
+	}
+	return "Tiering would not do: DRAM turns over before sessions come back, so that hits are reads from SSD, and "
+	       "how KV lies there decides.";
 }
 
 static void print_tiering(const struct fc_analyze_report *report, FILE *file)

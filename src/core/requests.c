@@ -25,7 +25,7 @@ int fc_core_copy_slots(const struct fc_core *core, struct fc_target *target, uin
 	uint64_t used = 0;
 	for (uint32_t group = 0; group < group_count; group++) {
 		target->slots[group] = slots[group];
-		target->slots[group].slots = *memory + used;
+		target->slots[group].slots = total > 0 ? *memory + used : NULL;
 		if (slots[group].count > 0)
 			memcpy(*memory + used, slots[group].slots, slots[group].count * sizeof(**memory));
 		used += slots[group].count;

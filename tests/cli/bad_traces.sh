@@ -75,6 +75,36 @@ bad 'more ids than blocks' "$(request 1 1024 1,2,3)" "hash_ids: [1,2,3]; allowed
 bad 'a number as record' '7' '(whole record): '
 bad 'no JSON' 'timestamp,input_length' '(whole record): not JSON'
 
+# bad_turn NAME REQUEST PLACE: the same in a session, whose second turn it is
+bad_turn() {
+	{
+		printf '{"id":"s","block_size":64,"hash_id_scope":"local","tool_tokens":0,"system_tokens":0,"requests":[\n'
+		printf '{"t":0,"type":"s","in":130,"out":64,"hash_ids":[1,2]},\n%s,\n' "$2"
+		printf '{"t":2.5,"type":"n","in":200,"out":64,"hash_ids":[1,2,3]}]}\n'
+	} >bad.json
+	for command in analyze replay; do
+		run $command bad.json
+		status=$?
+		if [ $status -ne 2 ] || ! grep -qF -- "flatcake: bad.json:3: requests[1]$3" err; then
+			complain "$command, $1 in a turn: status $status, wanted 2 and: bad.json:3: requests[1]$3"
+		fi
+		run $command bad.json --lenient
+		status=$?
+		if [ $status -ne 0 ] || ! grep -qF -- "1 damaged records were left out; the first: bad.json:3: requests[1]$3" out; then
+			complain "$command --lenient, $1 in a turn: status $status"
+		fi
+	done
+}
+
+turn='"type":"s","out":1'
+bad_turn 'an id of -1' "{\"t\":1,$turn,\"in\":64,\"hash_ids\":[-1]}" ".hash_ids[0]: -1; $ids"
+bad_turn 'an id of 1.5' "{\"t\":1,$turn,\"in\":64,\"hash_ids\":[1.5]}" ".hash_ids[0]: 1.5; $ids"
+bad_turn 'an id that is text' "{\"t\":1,$turn,\"in\":64,\"hash_ids\":[\"x\"]}" ".hash_ids[0]: \"x\"; $ids"
+bad_turn 'a missing input' "{\"t\":1,$turn,\"hash_ids\":[]}" '.in: missing; needed: an integer'
+bad_turn 'text for a time' "{\"t\":\"1\",$turn,\"in\":64,\"hash_ids\":[1]}" '.t: "1"; allowed: a number from 0'
+bad_turn 'more ids than blocks' "{\"t\":1,$turn,\"in\":64,\"hash_ids\":[1,2]}" '.hash_ids: [1,2]; allowed: at most 1 ids'
+bad_turn 'an unknown type' '{"t":1,"type":"q"}' '.type: "q"; allowed: '
+
 # refused NAME FILE TEXT: an error, also with --lenient
 refused() {
 	for command in analyze replay; do
@@ -159,6 +189,7 @@ for time in 0 1; do
 	cat million
 	echo ']}'
 done >million.jsonl
+# shellcheck disable=SC3045 # the shells of Debian have it
 [ -n "${FC_SANITIZE:-}" ] || ulimit -v 1048576
 scale=1 run replay million.jsonl
 grep -q 'the largest request has 1000000 blocks and needs .*: raise --scale' err || complain 'replay, a million ids'
