@@ -1,6 +1,8 @@
 /* Opening and closing the core: options that cannot be, memory that is not there, and what an earlier run left. */
 #include "core/core_world.h"
 
+#include <math.h>
+
 static void assert_open_fails(struct core_world *world, int code, const char *text)
 {
 	assert_int_equal(core_world_open(world), code);
@@ -35,6 +37,39 @@ static void options_that_cannot_be_are_named_with_what_is_allowed(void **state)
 	world.opts = good;
 	world.opts.transfer_bytes = 1000;
 	assert_open_fails(&world, FC_EINVAL, "transfer_bytes 1000; a multiple of 512 is allowed");
+	world.opts.transfer_bytes = 0;
+	assert_open_fails(&world, FC_EINVAL, "transfer_bytes 0; a multiple of 512 is allowed");
+	world.opts = good;
+	world.opts.catalog.consolidate_ratio = (double)NAN;
+	assert_open_fails(&world, FC_EINVAL, "consolidate_ratio nan; 0 to 100 is allowed");
+	world.opts = good;
+	world.opts.catalog.consolidate_ratio = 101;
+	assert_open_fails(&world, FC_EINVAL, "consolidate_ratio 101; 0 to 100 is allowed");
+	world.opts = good;
+	world.opts.load_streams = 1025;
+	assert_open_fails(&world, FC_EINVAL, "streams: 1025 to load, 2 to save; 1 to 1024 are allowed");
+	world.opts = good;
+	world.opts.save_streams = 0;
+	assert_open_fails(&world, FC_EINVAL, "streams: 2 to load, 0 to save; 1 to 1024 are allowed");
+	world.opts.save_streams = 1025;
+	assert_open_fails(&world, FC_EINVAL, "streams: 2 to load, 1025 to save; 1 to 1024 are allowed");
+	world.opts = good;
+	world.opts.requests_max = (1u << 20) + 1;
+	assert_open_fails(&world, FC_EINVAL, "requests_max 1048577; 1 to 1048576 is allowed");
+	core_world_deinit(&world);
+}
+
+static void a_geometry_that_cannot_be_is_named(void **state)
+{
+	(void)state;
+	struct core_world world;
+	core_world_init(&world, geometry_plain(100), 8, 32);
+	struct fc_geometry wrong = world.world.geometry;
+	wrong.group_count = 0;
+	world.opts.catalog.geometry = &wrong;
+	assert_int_equal(core_world_open(&world), FC_EINVAL);
+	assert_non_null(strstr(world.world.error.text, "group_count is 0; allowed are 1 to"));
+	assert_null(world.core);
 	core_world_deinit(&world);
 }
 
@@ -193,6 +228,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(options_that_cannot_be_are_named_with_what_is_allowed),
+		cmocka_unit_test(a_geometry_that_cannot_be_is_named),
 		cmocka_unit_test(a_window_is_as_large_as_the_geometry_needs_and_not_absurd),
 		cmocka_unit_test(a_core_without_any_arena_is_refused),
 		cmocka_unit_test(one_arena_of_either_kind_is_enough),

@@ -485,6 +485,127 @@ static void a_spill_that_fails_is_tried_again(void **state)
 	core_world_deinit(&world);
 }
 
+/* After a restart, whose memory was kept, no stream has memory for copies yet; the turn of 4 blocks needs less than the
+ * spill of 6 that it asks for. */
+static void a_spill_without_memory_loses_nothing(void **state)
+{
+	(void)state;
+	for (uint64_t k = 1;; k++) {
+		struct core_world world;
+		struct fc_key keys[3][6];
+		const uint64_t counts[] = {6, 2, 4};
+		core_world_init(&world, geometry_plain(100), 8, 64);
+		world_make_memory_durable(&world.world);
+		world.opts.catalog.memory_reclaim = FC_MEMORY_SPILL;
+		world.opts.catalog.high_watermark = 0.7;
+		world.opts.catalog.low_watermark = 0.5;
+		assert_int_equal(core_world_open(&world), 0);
+		for (uint64_t i = 0; i < 2; i++) {
+			path_keys(i + 1, 0, keys[i], 6);
+			assert_int_equal(core_world_save(&world, i + 1, 1, keys[i], counts[i]).code, 0);
+		}
+		core_world_close(&world);
+		assert_int_equal(core_world_open(&world), 0);
+		for (uint64_t i = 0; i < 2; i++)
+			assert_true(is_stored(&world, keys[i], counts[i]));
+		path_keys(3, 0, keys[2], 6);
+		world.world.tracked.fail_at = world.world.tracked.call_count + k;
+		struct fc_save_opts opts = core_world_save_opts(&world, 3, 1, keys[2], 4);
+		engine_fill(&world.engine, keys[2], 4);
+		struct fc_core_save *save = NULL;
+		int code = fc_core_save_submit(world.core, &opts, world.engine.layers, &world, &save, NULL);
+		core_world_settle(&world);
+		bool has_failed = world.world.tracked.call_count >= world.world.tracked.fail_at;
+		world.world.tracked.fail_at = 0;
+		core_world_settle(&world);
+		if (code == FC_OK)
+			code = save->result.code;
+		bool is_durable = code == FC_OK && save->result.is_durable;
+		if (save != NULL)
+			fc_core_save_free(world.core, save);
+		assert_true(code == FC_OK || (code == FC_ENOMEM && has_failed));
+		assert_true(is_durable || has_failed);
+		if (!is_durable)
+			assert_int_equal(core_world_save(&world, 3, 1, keys[2], 4).code, 0);
+		core_world_settle(&world);
+		for (uint64_t i = 0; i < 3; i++)
+			assert_true(is_stored(&world, keys[i], counts[i]));
+		/* A copy that could not be made durable is withdrawn, and the original is still there. */
+		uint64_t moved_bytes = core_world_load(&world, keys[0], 6).bytes[FC_SSD];
+		assert_true(moved_bytes == 6 * 1700 || (moved_bytes == 0 && has_failed));
+		core_world_deinit(&world);
+		if (!has_failed) {
+			assert_true(k > 10);
+			return;
+		}
+	}
+}
+
+/* ---- arguments ---- */
+
+static void wrong_arguments_are_named(void **state)
+{
+	(void)state;
+	struct core_world world;
+	struct fc_key keys[8];
+	open_world(&world, 0, 32);
+	path_keys(1, 0, keys, 8);
+	struct fc_save_opts good = core_world_save_opts(&world, 1, 0, keys, 8), bad[4] = {good, good, good, good};
+	bad[0].keys = NULL;
+	bad[1].resume_point_count = 1;
+	bad[2].key_count = 1ull << 32;
+	bad[3].shared_blocks = 9;
+	static const char *const texts[] = {
+		"save: an array is NULL, but its count is not 0",
+		"save: an array is NULL, but its count is not 0",
+		"save: 4294967296 keys; at most 4294967295 are allowed",
+		"save: 9 shared blocks of 8",
+	};
+	for (size_t i = 0; i < fc_array_len(texts); i++) {
+		struct fc_error error = {0};
+		struct fc_core_save *save = NULL;
+		assert_int_equal(fc_core_save_submit(world.core, &bad[i], world.engine.layers, &world, &save, &error),
+				 FC_EINVAL);
+		assert_string_equal(error.text, texts[i]);
+		assert_null(save);
+		assert_int_equal(core_world_stats(&world).saves_active, 0);
+	}
+	core_world_deinit(&world);
+}
+
+/* Two streams that write and a save that waits for one: with no limit there is no time at which to look after them. */
+static void a_time_limit_beyond_the_end_of_time_is_none(void **state)
+{
+	(void)state;
+	struct core_world world;
+	struct fc_key keys[3][8];
+	struct fc_core_save *saves[3];
+	core_world_init(&world, geometry_plain(100), 0, 32);
+	world.opts.io_timeout_ns = UINT64_MAX;
+	assert_int_equal(core_world_open(&world), 0);
+	world.ssd.is_holding[FC_IO_WRITE] = true;
+	for (uint64_t i = 0; i < 3; i++) {
+		path_keys(i + 1, 0, keys[i], 8);
+		engine_fill(&world.engine, keys[i], 8);
+		struct fc_save_opts opts = core_world_save_opts(&world, i + 1, 0, keys[i], 8);
+		saves[i] = core_world_submit_save(&world, &opts);
+	}
+	core_world_settle(&world);
+	assert_int_equal(saves[2]->state, FC_SAVE_QUEUED);
+	assert_true(fc_core_wake_ns(world.core) == UINT64_MAX);
+	world.now_ns += 1000000 * SECOND_NS;
+	core_world_settle(&world);
+	assert_int_equal(saves[2]->state, FC_SAVE_QUEUED);
+	world.ssd.is_holding[FC_IO_WRITE] = false;
+	hold_media_release(&world.ssd);
+	core_world_settle(&world);
+	for (uint64_t i = 0; i < 3; i++) {
+		assert_int_equal(saves[i]->state, FC_SAVE_DURABLE);
+		fc_core_save_free(world.core, saves[i]);
+	}
+	core_world_deinit(&world);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -503,6 +624,9 @@ int main(void)
 		cmocka_unit_test(want_of_memory_at_any_point_refuses_the_save_and_leaks_nothing),
 		cmocka_unit_test(sessions_that_were_read_move_to_ssd_when_memory_is_full),
 		cmocka_unit_test(a_spill_that_fails_is_tried_again),
+		cmocka_unit_test(a_spill_without_memory_loses_nothing),
+		cmocka_unit_test(wrong_arguments_are_named),
+		cmocka_unit_test(a_time_limit_beyond_the_end_of_time_is_none),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
