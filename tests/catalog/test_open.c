@@ -291,6 +291,69 @@ static void two_damaged_superblocks_are_not_formatted_over(void **state)
 	world_deinit(&world);
 }
 
+/* The next process finds what the last one left, changed by hand. */
+static void reopen_medium(void)
+{
+	world_close(&world);
+	struct fake_media *next = fake_media_reopen(world.media[FC_SSD], 0);
+	fake_media_close(world.media[FC_SSD]);
+	world.media[FC_SSD] = next;
+}
+
+static void a_blank_superblock_beside_a_damaged_one_is_not_formatted_over(void **state)
+{
+	(void)state;
+	open_world(geometry_plain(1), 0, 8);
+	assert_int_equal(save(&world, 1, 0, keys[1], 4), 0);
+	reopen_medium();
+	memset(image(), 0, FC_SUPERBLOCK_BYTES);
+	image()[FC_SUPERBLOCK_BYTES + 200] ^= 1;
+	assert_refused(FC_EFORMAT, "ssd arena: superblock with a wrong checksum");
+	world_deinit(&world);
+}
+
+static void a_blank_arena_is_not_opened_for_reading(void **state)
+{
+	(void)state;
+	make_world(geometry_plain(1), 0, 8);
+	world.opts.is_read_only = true;
+	assert_refused(FC_EFORMAT, "nothing was ever stored in it");
+	world_deinit(&world);
+}
+
+static void an_arena_on_a_medium_of_larger_sectors_is_refused(void **state)
+{
+	(void)state;
+	open_world(geometry_plain(1), 0, 8);
+	assert_int_equal(save(&world, 1, 0, keys[1], 4), 0);
+	reopen_medium();
+	world.media[FC_SSD]->media.align = 4096;
+	assert_refused(FC_EFORMAT, "arena with an alignment of 512 bytes on a medium that needs 4096");
+	world.media[FC_SSD]->media.align = 512;
+	assert_int_equal(world_open(&world), 0);
+	assert_int_equal(stored(&world, keys[1], 16), 4);
+	world_deinit(&world);
+}
+
+/* 2^24 - 1 openings: the next one would give numbers a second time. */
+static void an_arena_whose_numbers_are_used_up_is_refused(void **state)
+{
+	(void)state;
+	for (unsigned left = 0; left < 2; left++) {
+		open_world(geometry_plain(1), 0, 8);
+		reopen_medium();
+		struct fc_superblock worn = superblock();
+		worn.epoch = FC_EPOCH_MAX - 1 - left;
+		for (unsigned copy = 0; copy < FC_SUPERBLOCK_COPIES; copy++)
+			fc_superblock_encode(&worn, image() + copy * FC_SUPERBLOCK_BYTES);
+		if (left == 0)
+			assert_refused(FC_ELIMIT, "arena that was opened 16777215 times");
+		else
+			assert_int_equal(world_open(&world), 0);
+		world_deinit(&world);
+	}
+}
+
 static void a_power_failure_while_formatting_is_repaired_by_the_next_open(void **state)
 {
 	(void)state;
@@ -395,6 +458,38 @@ static void what_does_not_belong_together_is_no_segment(void **state)
 	world_deinit(&world);
 }
 
+/* Header and entry agree on three chunks, with the right checksums, but the blocks that the header lists need one. */
+static void a_header_that_its_own_blocks_contradict_is_no_segment(void **state)
+{
+	(void)state;
+	open_world(geometry_plain(1), 0, 16);
+	assert_int_equal(save(&world, 1, 0, keys[1], 4), 0);
+	assert_int_equal(save(&world, 1, 1, keys[1], 8), 0);
+	reopen_medium();
+	struct fc_header header;
+	struct fc_range ranges[FC_RANGES_MAX];
+	struct fc_key entry_keys[4];
+	const uint8_t *encoded_keys;
+	uint8_t *place = segment_at(1);
+	assert_int_equal(fc_header_decode(&header, ranges, &world.geometry, place, WORLD_CHUNK_BYTES, &encoded_keys),
+			 0);
+	assert_int_equal(header.shape.entry_count, 4);
+	assert_int_equal(header.chunk_count, 1);
+	for (uint64_t i = 0; i < 4; i++)
+		entry_keys[i] = fc_header_key(encoded_keys, i);
+	header.chunk_count = 3;
+	fc_header_encode(&header, entry_keys, place);
+	struct fc_table_entry entry = {.seq = header.seq, .chunk_count = 3};
+	fc_table_entry_encode(&entry, superblock().uuid, 1, image() + FC_TABLE_OFFSET + FC_TABLE_ENTRY_BYTES);
+	assert_int_equal(world_open(&world), 0);
+	world_check(&world);
+	assert_int_equal(world_stats(&world).dropped_segments, 1);
+	assert_int_equal(stored(&world, keys[1], 16), 4);
+	world_drain(&world);
+	assert_int_equal(world_chunks_used(&world, FC_SSD), 1);
+	world_deinit(&world);
+}
+
 static uint64_t match_depth(const struct fc_key *path_keys_of)
 {
 	struct fc_path path = {0};
@@ -476,11 +571,16 @@ int main(void)
 		cmocka_unit_test(foreign_arenas_are_refused_by_name_and_left_alone),
 		cmocka_unit_test(one_good_superblock_is_enough),
 		cmocka_unit_test(two_damaged_superblocks_are_not_formatted_over),
+		cmocka_unit_test(a_blank_superblock_beside_a_damaged_one_is_not_formatted_over),
+		cmocka_unit_test(a_blank_arena_is_not_opened_for_reading),
+		cmocka_unit_test(an_arena_on_a_medium_of_larger_sectors_is_refused),
+		cmocka_unit_test(an_arena_whose_numbers_are_used_up_is_refused),
 		cmocka_unit_test(a_power_failure_while_formatting_is_repaired_by_the_next_open),
 		cmocka_unit_test(a_power_failure_while_opening_loses_nothing),
 		cmocka_unit_test(a_damaged_header_costs_its_segment_and_what_stands_on_it),
 		cmocka_unit_test(a_damaged_entry_costs_its_segment),
 		cmocka_unit_test(what_does_not_belong_together_is_no_segment),
+		cmocka_unit_test(a_header_that_its_own_blocks_contradict_is_no_segment),
 		cmocka_unit_test(of_two_that_claim_a_chunk_the_younger_has_it),
 		cmocka_unit_test(a_medium_that_cannot_be_read_or_written_is_not_opened),
 	};
