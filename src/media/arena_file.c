@@ -316,8 +316,10 @@ int fc_arena_file_fill(struct fc_arena_file *file, const char *path, struct fc_e
 	uint64_t hole_bytes = fc_arena_file_hole_bytes(file);
 	bool has_room =
 		fstatvfs(file->fd, &space) != 0 || space.f_blocks == 0 || hole_bytes / space.f_frsize <= space.f_bfree;
-	int failure = has_room ? set_space_aside(file->fd, file->bytes, &is_sparse) : ENOSPC;
 
+	if (hole_bytes == 0) /* or every page of a large arena would be looked at */
+		return 0;
+	int failure = has_room ? set_space_aside(file->fd, file->bytes, &is_sparse) : ENOSPC;
 	if (failure == 0)
 		return 0;
 	if (failure == ENOSPC || failure == EDQUOT)

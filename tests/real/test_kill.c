@@ -20,7 +20,8 @@
 #include <sys/wait.h>
 #include <time.h>
 
-#define SILENCE_MS_MAX 120000
+#define SILENCE_MS_MAX 60000
+#define ROUND_SECONDS_MAX 100
 #define ROUNDS_PER_FOLDER 10
 
 static struct fc_random chance;
@@ -241,6 +242,14 @@ static bool check_kept(struct campaign *campaign)
 	return has_room || campaign->opts.world == WRITER_TIGHT;
 }
 
+static void on_alarm(int number)
+{
+	static const char text[] = "a round has not ended after 100 seconds: the store or the writer hangs\n";
+	(void)number;
+	(void)!write(STDERR_FILENO, text, sizeof(text) - 1);
+	_exit(1);
+}
+
 static void run(enum writer_world world, uint64_t kills)
 {
 	struct campaign *campaign = calloc(1, sizeof(*campaign));
@@ -248,12 +257,14 @@ static void run(enum writer_world world, uint64_t kills)
 	assert_non_null(campaign);
 	campaign->opts.world = world;
 	for (; campaign->kills < kills; campaign->kills++) {
+		alarm(ROUND_SECONDS_MAX);
 		if (!has_room || campaign->kills % ROUNDS_PER_FOLDER == 0)
 			make_folder(campaign);
 		let_write_and_kill(campaign);
 		inspect(campaign);
 		has_room = check_kept(campaign);
 	}
+	alarm(0);
 	remove_folder(campaign);
 	const struct promises *promises = &campaign->promises;
 	print_message("%s: %llu kills in %llu folders; %llu saves acknowledged as durable, %llu refused, %llu by a "
@@ -312,5 +323,7 @@ int main(int argc, char **argv)
 	if (getrandom(&seed, sizeof(seed), 0) != sizeof(seed))
 		return 1;
 	fc_random_init(&chance, seed);
+	if (signal(SIGALRM, on_alarm) == SIG_ERR)
+		return 1;
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

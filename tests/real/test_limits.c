@@ -160,6 +160,43 @@ static void where_io_uring_is_unknown_a_store_works_with_threads_and_says_so(voi
 		check_without_uring(ENOSYS);
 }
 
+static void run_program(const char *arguments)
+{
+	char line[2000];
+	snprintf(line, sizeof(line), "'%s' %s", getenv("FLATCAKE"), arguments);
+	if (system(line) != 0)
+		fail_msg("it failed: %s", line);
+}
+
+static void where_io_uring_is_forbidden_the_program_works_and_says_so(void **state)
+{
+	struct store_world world;
+	char arguments[1200];
+	char text[1000] = "";
+	if (!is_alone(state))
+		return;
+	if (getenv("FLATCAKE") == NULL)
+		skip_alone("FLATCAKE does not name the program");
+	make_world(&world);
+	if (!deny_call(SYS_io_uring_setup, EPERM))
+		skip_alone("no seccomp here");
+	snprintf(arguments, sizeof(arguments),
+		 "gen --seed 1 --sessions 2 --turns 3 --length 0.05 --output %s/trace.tar.gz >/dev/null", world.dir);
+	run_program(arguments);
+	snprintf(arguments, sizeof(arguments),
+		 "replay %s/trace.tar.gz --dir %s --memory 0 --ssd 64MiB --scale 64 >/dev/null 2>%s/errors", world.dir,
+		 world.dir, world.dir);
+	run_program(arguments);
+	snprintf(arguments, sizeof(arguments), "verify --dir %s >/dev/null", world.dir);
+	run_program(arguments);
+	snprintf(arguments, sizeof(arguments), "%s/errors", world.dir);
+	int fd = open(arguments, O_RDONLY | O_CLOEXEC);
+	assert_true(fd >= 0 && read(fd, text, sizeof(text) - 1) > 0);
+	close(fd);
+	assert_text(text, "no io_uring");
+	store_world_deinit(&world);
+}
+
 /* ---- a file that becomes short under a running store ---- */
 
 static void check_short_ssd(bool is_uring_denied)
@@ -279,6 +316,7 @@ int main(int argc, char **argv)
 		ALONE(with_too_few_descriptors_the_open_says_so_and_leaks_none),
 		ALONE(where_io_uring_is_forbidden_a_store_works_with_threads_and_says_so),
 		ALONE(where_io_uring_is_unknown_a_store_works_with_threads_and_says_so),
+		ALONE(where_io_uring_is_forbidden_the_program_works_and_says_so),
 		ALONE(an_ssd_arena_that_becomes_short_costs_its_sessions_and_nobody_dies),
 		ALONE(with_threads_an_ssd_arena_that_becomes_short_is_no_worse),
 		ALONE(a_memory_arena_that_becomes_short_costs_its_sessions_and_nobody_dies),
