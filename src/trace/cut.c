@@ -95,7 +95,7 @@ static void append_text(struct fc_cut *cut, const char *bytes, uint64_t byte_cou
 static int close_list(struct fc_cut *cut, uint64_t record_end, uint64_t bytes_left)
 {
 	char number[24];
-	int number_bytes = snprintf(number, sizeof(number), "-%llu", (unsigned long long)cut->list_count + 1);
+	int number_bytes = snprintf(number, sizeof(number), "-%llu ", (unsigned long long)cut->list_count + 1);
 	if (grow((void **)&cut->lists, &cut->list_capacity, cut->list_count + 1, sizeof(*cut->lists)) != 0 ||
 	    grow((void **)&cut->text, &cut->text_capacity, cut->text_bytes + sizeof(number) + bytes_left, 1) != 0)
 		return FC_ENOMEM;

@@ -4,11 +4,11 @@
  * time of one that knows what it wants. So members "hash_ids" whose value is an array of plain integers from 0 to
  * 2^64 - 1 are read here, and the parser is given the record with a number in the place of each:
  *
- *     {"in":150,"hash_ids":[7,8,12],"out":3}   becomes   {"in":150,"hash_ids":-1,"out":3}   and list 0: 7 8 12
+ *     {"in":150,"hash_ids":[7,8,12],"out":3}   becomes   {"in":150,"hash_ids":-1 ,"out":3}   and list 0: 7 8 12
  *
- * -1 - n stands for list n. An array that holds anything else stays as it is, for the parser to say what is wrong with
- * it. If a "hash_ids" has a value that is no array, nothing at all is cut from the record: such a number could be taken
- * for one of these. */
+ * -1 - n stands for list n; the space keeps it apart from digits that stand wrongly behind a list. An array that holds
+ * anything else stays as it is, for the parser to say what is wrong with it. If a "hash_ids" has a value that is no
+ * array, nothing at all is cut from the record: such a number could be taken for one of these. */
 #ifndef FC_TRACE_CUT_H
 #define FC_TRACE_CUT_H
 

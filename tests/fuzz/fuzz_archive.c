@@ -90,7 +90,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		count -= 7;
 	if ((mode & IS_FLIPPED) && count > 0)
 		file[flip / 8 % count] ^= (uint8_t)(1u << flip % 8);
-	fuzz_trace_run(&opts, file, count);
+	fuzz_trace_run(&opts, file, count, false);
 	free(file);
 	return 0;
 }

@@ -7,6 +7,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct fuzz_input input = {data, size};
 	struct fc_trace_opts opts = fuzz_trace_opts(fuzz_u8(&input));
-	fuzz_trace_run(&opts, input.bytes, input.left);
+	fuzz_trace_run(&opts, input.bytes, input.left, true);
 	return 0;
 }

@@ -57,7 +57,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	for (char *line; (line = strsep(&rest, "\n")) != NULL;)
 		write_line(text, line);
 	fuzz_check(fclose(text) == 0, "no memory");
-	fuzz_trace_run(&opts, written, written_bytes);
+	fuzz_trace_run(&opts, written, written_bytes, true);
 	free(written);
 	free(copy);
 	return 0;

@@ -172,11 +172,40 @@ static void check_lenient(const char *path, const struct fc_trace_opts *opts, co
 	fc_trace_free(lenient);
 }
 
-void fuzz_trace_run(const struct fc_trace_opts *opts, const void *bytes, size_t count)
+/* The same text with an escape in the name "hash_ids", which only the parser of JSON resolves: nothing is cut out of
+ * the records then (trace/cut.h), and all must be as before. */
+static void check_uncut(const struct fc_trace_opts *opts, const char *bytes, size_t count, const struct fc_trace *trace)
+{
+	static const char key[] = "\"hash_ids\"", spelled[] = "\"hash\\u005fids\"";
+	char *text = malloc(2 * count + 1);
+	size_t used = 0;
+	fuzz_check(text != NULL, "no memory");
+	for (size_t at = 0; at < count;) {
+		bool is_key = count - at >= sizeof(key) - 1 && memcmp(bytes + at, key, sizeof(key) - 1) == 0;
+		memcpy(text + used, is_key ? spelled : bytes + at, is_key ? sizeof(spelled) - 1 : 1);
+		used += is_key ? sizeof(spelled) - 1 : 1;
+		at += is_key ? sizeof(key) - 1 : 1;
+	}
+	struct fc_trace *uncut = load(fuzz_file(text, used), opts);
+	fuzz_check((uncut == NULL) == (trace == NULL), "%s when its lists are cut out",
+		   trace == NULL ? "refused" : "loads");
+	if (trace != NULL)
+		fuzz_check(uncut->request_count == trace->request_count && uncut->id_bound == trace->id_bound &&
+				   uncut->suffix_id_count == trace->suffix_id_count &&
+				   memcmp(uncut->suffix_ids, trace->suffix_ids,
+					  trace->suffix_id_count * sizeof(*trace->suffix_ids)) == 0,
+			   "another trace when its lists are cut out");
+	fc_trace_free(uncut);
+	free(text);
+}
+
+void fuzz_trace_run(const struct fc_trace_opts *opts, const void *bytes, size_t count, bool is_text)
 {
 	const char *path = fuzz_file(bytes, count);
 	struct fc_trace *trace = load(path, opts);
 	if (trace != NULL && !opts->is_lenient)
 		check_lenient(path, opts, trace);
+	if (is_text)
+		check_uncut(opts, bytes, count, trace);
 	fc_trace_free(trace);
 }

@@ -24,7 +24,7 @@ static void lists_are_read_and_numbered(void **state)
 	struct fc_cut cut = {0};
 	uint64_t count;
 	assert_cut(&cut, "{\"a\":1, \"hash_ids\" : [ 7,\n8 , 18446744073709551615 ] , \"b\":[2],\"hash_ids\":[]}",
-		   "{\"a\":1, \"hash_ids\" : -1 , \"b\":[2],\"hash_ids\":-2}");
+		   "{\"a\":1, \"hash_ids\" : -1  , \"b\":[2],\"hash_ids\":-2 }");
 	const uint64_t *ids = fc_cut_list(&cut, -1, &count);
 	assert_int_equal(count, 3);
 	assert_int_equal(ids[0], 7);
@@ -33,6 +33,15 @@ static void lists_are_read_and_numbered(void **state)
 	fc_cut_list(&cut, -2, &count);
 	assert_int_equal(count, 0);
 	assert_int_equal(cut.bad_at, UINT64_MAX);
+	fc_cut_deinit(&cut);
+}
+
+static void a_digit_behind_a_list_does_not_become_part_of_its_number(void **state)
+{
+	(void)state;
+	struct fc_cut cut = {0};
+	assert_cut(&cut, "{\"hash_ids\":[7]1}", "{\"hash_ids\":-1 1}");
+	assert_int_equal(fc_cut_place(&cut, strlen("{\"hash_ids\":-1 ")), strlen("{\"hash_ids\":[7]"));
 	fc_cut_deinit(&cut);
 }
 
@@ -52,12 +61,15 @@ static void a_list_with_anything_else_stays(void **state)
 					    "18446744073709551616",
 					    "184467440737095516150"};
 	struct fc_cut cut = {0};
+	uint64_t count;
 	for (size_t i = 0; i < fc_array_len(items); i++) {
 		char record[128], text[128];
 		snprintf(record, sizeof(record), "{\"hash_ids\":[3,%s],\"hash_ids\":[4]}", items[i]);
-		snprintf(text, sizeof(text), "{\"hash_ids\":[3,%s],\"hash_ids\":-1}", items[i]);
+		snprintf(text, sizeof(text), "{\"hash_ids\":[3,%s],\"hash_ids\":-1 }", items[i]);
 		assert_cut(&cut, record, text);
 		assert_int_equal(cut.bad_at, strlen("{\"hash_ids\":[3,"));
+		assert_int_equal(*fc_cut_list(&cut, -1, &count), 4);
+		assert_int_equal(count, 1);
 	}
 	fc_cut_deinit(&cut);
 }
@@ -108,6 +120,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(lists_are_read_and_numbered),
+		cmocka_unit_test(a_digit_behind_a_list_does_not_become_part_of_its_number),
 		cmocka_unit_test(a_list_with_anything_else_stays),
 		cmocka_unit_test(nothing_is_cut_where_a_number_could_be_taken_for_a_list),
 		cmocka_unit_test(a_list_that_breaks_off_stays),
