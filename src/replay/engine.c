@@ -28,7 +28,7 @@ struct request {
 	uint32_t number;
 	const struct fc_trace_request *traced;
 	struct fc_turn_path *path;
-	uint64_t possible_blocks, kv_bytes;
+	uint64_t seen_blocks, possible_blocks, kv_bytes;
 	uint64_t submitted_ns, ready_ns, start_ns;
 	uint64_t prefilled_tokens; /* with what was delivered, once it has started */
 	uint64_t chunk_tokens;     /* in the present step */
@@ -146,6 +146,8 @@ static void finish(struct engine *engine, struct request *request)
 {
 	struct worker *worker = worker_of(engine, request);
 	fc_oracle_computed(engine->oracle, request->path->numbers, request->path->count);
+	fc_oracle_saved(engine->oracle, request->path->numbers, request->path->count, request->turn.turn.resume_points,
+			request->turn.turn.resume_point_count, 0);
 	engine->policy->ops->end(engine->policy, &request->turn);
 	fc_arrivals_done(&engine->arrivals, request->number, now_ns(engine));
 	worker->request_count--;
@@ -165,6 +167,7 @@ static void count_load(struct engine *engine, struct request *request)
 	uint64_t possible = fc_max_u64(request->possible_blocks, load->blocks);
 	fc_check(load->blocks <= request->path->input_count);
 	outcome->blocks += request->path->input_count;
+	outcome->seen_blocks += fc_max_u64(request->seen_blocks, load->blocks);
 	outcome->possible_blocks += possible;
 	outcome->delivered_blocks += load->blocks;
 	outcome->cancelled_blocks += load->cancelled_blocks;
@@ -181,9 +184,9 @@ static void count_load(struct engine *engine, struct request *request)
 	if (load->bytes_read == 0)
 		return;
 	outcome->ssd_loads++;
-	fc_histogram_add(&outcome->prefetch, load->end_ns - request->turn.turn.arrival_ns);
-	fc_histogram_add(&outcome->read, load->end_ns - load->start_ns);
-	outcome->read_busy_ns += load->end_ns - load->start_ns;
+	fc_histogram_add(&outcome->prefetch, load->prefetched_ns - request->turn.turn.arrival_ns);
+	fc_histogram_add(&outcome->read, load->prefetched_ns - load->start_ns);
+	outcome->read_busy_ns += load->prefetched_ns - load->start_ns;
 }
 
 /* The parts add up to the whole. What is read while the prefill already runs counts as prefill. */
@@ -193,8 +196,8 @@ static void count_times(struct engine *engine, const struct request *request)
 	const struct fc_policy_load *load = &request->turn.load;
 	uint64_t arrival_ns = request->turn.turn.arrival_ns, parts[FC_TTFT_PART_COUNT] = {0};
 	uint64_t waited_ns = request->start_ns - arrival_ns;
-	uint64_t end_ns = fc_min_u64(load->end_ns, request->start_ns);
-	if (load->end_ns > 0 && end_ns > load->start_ns)
+	uint64_t end_ns = fc_min_u64(load->prefetched_ns, request->start_ns);
+	if (end_ns > load->start_ns)
 		parts[FC_TTFT_READ] = end_ns - load->start_ns;
 	uint64_t rest_ns = waited_ns - fc_min_u64(waited_ns, parts[FC_TTFT_READ]);
 	bool is_prefetched = parts[FC_TTFT_READ] > 0;
@@ -476,6 +479,11 @@ static void host_saved(struct fc_policy_host *host, struct fc_policy_turn *turn,
 	finish(engine, request);
 }
 
+static uint64_t host_resume_at(struct fc_policy_host *host, const struct fc_policy_turn *turn, uint64_t blocks)
+{
+	return fc_oracle_possible(engine_of(host)->oracle, turn->numbers, blocks);
+}
+
 /* ---- arrival ---- */
 
 /* The worker with the fewest requests that has room, or NULL. */
@@ -501,7 +509,8 @@ static void begin(struct engine *engine, struct request *request, struct worker 
 	request->turn.worker = worker->number;
 	request->submitted_ns = now_ns(engine);
 	fc_oracle_use(engine->oracle, path->numbers, path->count, request->traced->session);
-	request->possible_blocks = fc_oracle_prefix(engine->oracle, path->numbers, path->input_count);
+	request->seen_blocks = fc_oracle_prefix(engine->oracle, path->numbers, path->input_count);
+	request->possible_blocks = fc_oracle_possible(engine->oracle, path->numbers, path->input_count);
 	int code = engine->policy->ops->load(engine->policy, &request->turn, &error);
 	if (code != FC_OK)
 		fail(engine, code, &error, request->number);
@@ -599,7 +608,8 @@ static uint64_t block_bytes(const struct fc_geometry *geometry)
 static int init_env(struct engine *engine)
 {
 	const struct fc_engine_opts *opts = engine->opts;
-	engine->host = (struct fc_policy_host){.may_start = host_may_start, .loaded = host_loaded, .saved = host_saved};
+	engine->host = (struct fc_policy_host){
+		.may_start = host_may_start, .loaded = host_loaded, .saved = host_saved, .resume_at = host_resume_at};
 	engine->settings = calloc(1, opts->policy->settings_bytes + 1);
 	if (engine->settings == NULL)
 		return FC_ENOMEM;

@@ -69,6 +69,7 @@ static const struct fc_option rows[] = {
 	TIME(ssd_latency_ns),
 	TIME(direct_command_ns),
 	TIME(kernel_command_ns),
+	SPEED(kernel_copy_bytes_per_s),
 	TIME(file_open_ns),
 };
 

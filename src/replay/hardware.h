@@ -36,11 +36,12 @@ struct fc_hardware {
 	uint64_t ssd_stripe_bytes;        /* of the arena on one drive before the next */
 	uint64_t ssd_read_bytes_per_s;    /* each drive */
 	uint64_t ssd_write_bytes_per_s;
-	uint64_t ssd_command_ns;    /* that a drive is busy with a command besides its bytes: 1 / its IOPS */
-	uint64_t ssd_latency_ns;    /* from a command to its end on an idle drive, besides its bytes */
-	uint64_t direct_command_ns; /* software of a read that goes straight to the device, for each command */
-	uint64_t kernel_command_ns; /* of one that goes through the kernel's file system and page cache */
-	uint64_t file_open_ns;      /* to open and close a file */
+	uint64_t ssd_command_ns;          /* that a drive is busy with a command besides its bytes: 1 / its IOPS */
+	uint64_t ssd_latency_ns;          /* from a command to its end on an idle drive, besides its bytes */
+	uint64_t direct_command_ns;       /* software of a read that goes straight to the device, for each command */
+	uint64_t kernel_command_ns;       /* of one that goes through the kernel's file system and page cache */
+	uint64_t kernel_copy_bytes_per_s; /* of a thread that copies out of the page cache */
+	uint64_t file_open_ns;            /* to open and close a file */
 
 	char *owned_texts[2];
 };

@@ -10,8 +10,8 @@ struct fc_outcome {
 	struct fc_error error; /* code 0: the run ended */
 	uint64_t requests;
 	uint64_t blocks;           /* of their inputs */
-	uint64_t possible_blocks;  /* leading blocks that some request before had computed: what any cache could deliver
-				    */
+	uint64_t seen_blocks;      /* leading blocks that some request before had computed */
+	uint64_t possible_blocks;  /* of them, up to where the model can resume: what any cache could deliver */
 	uint64_t delivered_blocks; /* on the device before the prefill needed them */
 	uint64_t cancelled_blocks; /* stored, and computed again for want of a buffer or of time */
 	uint64_t cancelled_loads;

@@ -38,6 +38,7 @@ struct fc_policy_load {
 	uint64_t commands;               /* reads of the SSD */
 	uint64_t segments;               /* contiguous pieces that they lay in; 0: not known */
 	uint64_t start_ns;               /* when the first byte began to move */
+	uint64_t prefetched_ns;          /* when what comes from SSD needed it no more; 0: nothing did */
 	uint64_t end_ns;                 /* when the last was in place */
 	uint64_t cancelled_blocks;       /* stored, and not brought for want of room or time */
 	bool is_overlapping;
@@ -120,6 +121,10 @@ struct fc_policy_host {
 	void (*loaded)(struct fc_policy_host *host, struct fc_policy_turn *turn);
 	/* `code` 0, or FC_EFULL when it was not kept for want of room, or another error */
 	void (*saved)(struct fc_policy_host *host, struct fc_policy_turn *turn, int code);
+	/* Asked by the policy: of the first `blocks` of the turn's input, how many the model can resume from. The same
+	 * for all: where somebody's turn ended, a prompt did, or a path forked; everywhere, if the model has no windows
+	 * or states. A core knows by itself. */
+	uint64_t (*resume_at)(struct fc_policy_host *host, const struct fc_policy_turn *turn, uint64_t blocks);
 };
 
 static inline void fc_policy_may_start(const struct fc_policy *policy, struct fc_policy_turn *turn)
@@ -133,6 +138,12 @@ static inline void fc_policy_loaded(const struct fc_policy *policy, struct fc_po
 static inline void fc_policy_saved(const struct fc_policy *policy, struct fc_policy_turn *turn, int code)
 {
 	policy->env->host->saved(policy->env->host, turn, code);
+}
+
+static inline uint64_t fc_policy_resume_at(const struct fc_policy *policy, const struct fc_policy_turn *turn,
+					   uint64_t blocks)
+{
+	return policy->env->host->resume_at(policy->env->host, turn, blocks);
 }
 
 /* The prefill that a turn will need when its load brings `blocks`, on an idle worker. */

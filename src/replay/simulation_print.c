@@ -126,12 +126,13 @@ int fc_simulation_print(const struct fc_simulation *simulation, FILE *file)
 {
 	const struct fc_simulation_opts *opts = &simulation->opts;
 	const struct fc_outcome *first = simulation->runs[0].outcome;
-	char requests[FC_HUMAN_BYTES], ssd[FC_HUMAN_BYTES], possible[FC_HUMAN_BYTES];
+	char requests[FC_HUMAN_BYTES], ssd[FC_HUMAN_BYTES], seen[FC_HUMAN_BYTES], possible[FC_HUMAN_BYTES];
 	fprintf(file, "%u sessions, %s requests, blocks of %u tokens; %s on %s\n", opts->trace->session_count,
 		fc_human_count(opts->trace->request_count, requests), opts->geometry->block_tokens,
 		opts->geometry->name, opts->hardware->name);
-	fprintf(file, "SSD %s, cold start; a prefix of %s of the input was computed before\n\n",
-		fc_human_bytes(opts->ssd_bytes, ssd),
+	fprintf(file,
+		"SSD %s, cold start; of the input, %s was seen before, and %s can be resumed from by the model\n\n",
+		fc_human_bytes(opts->ssd_bytes, ssd), fc_human_percent(first->seen_blocks, first->blocks, seen),
 		fc_human_percent(first->possible_blocks, first->blocks, possible));
 	int code = print_hits(simulation, file);
 	fputc('\n', file);
@@ -197,6 +198,7 @@ static void add_prefix(json_t *object, const struct fc_outcome *outcome)
 {
 	json_object_set_new(object, "requests", count(outcome->requests));
 	json_object_set_new(object, "blocks", count(outcome->blocks));
+	json_object_set_new(object, "seen_blocks", count(outcome->seen_blocks));
 	json_object_set_new(object, "possible_blocks", count(outcome->possible_blocks));
 	json_object_set_new(object, "delivered_blocks", count(outcome->delivered_blocks));
 	json_object_set_new(object, "possible_rate", ratio((double)outcome->possible_blocks, (double)outcome->blocks));

@@ -9,6 +9,10 @@
  *   flat-no-overlap       a prefill begins when the whole history is in place
  *   flat-no-consolidate   segments stay as they were written (the article's layout)
  *
+ * Prefixes end at multiples of the model's granule (two blocks of 64 tokens for DeepSeek-V4-Flash), so the core is
+ * given one key for each granule and slices that are as much longer: the same bytes, reads and segments, for fewer
+ * look-ups.
+ *
  * One core serves all workers of the node, as a node's daemon would, with --streams windows for each. The core hands
  * out ready requests by arrival over all workers; those whose worker is busy are kept here until it asks for them. */
 #include "replay/policy.h"
@@ -21,7 +25,7 @@
 #include <stdlib.h>
 
 #define SAVE_STREAMS_EACH 2u
-#define REQUESTS_MAX 16384u
+#define REQUESTS_EACH 64u         /* of a worker, with the core at once; more wait here */
 #define NEVER_NS (UINT64_MAX / 4) /* simulated I/O always ends */
 
 enum {
@@ -35,6 +39,8 @@ enum {
 struct flat {
 	struct fc_policy policy;
 	unsigned variant;
+	struct fc_geometry geometry; /* in whole granules */
+	uint64_t granule;            /* blocks of the trace that one of its blocks is */
 	struct fc_timed *timed;
 	struct fc_alloc alloc;
 	struct fc_core *core;
@@ -42,12 +48,12 @@ struct flat {
 	struct fc_error open_error;
 	struct fc_world_event pump;
 	bool is_pumping;
-	uint64_t *slots; /* all 0: nobody looks */
-	/* variants that choose the order themselves */
+	uint64_t *slots;        /* all 0: nobody looks */
 	struct fc_link pending; /* by arrival, not yet with the core */
 	uint32_t reading_count, reading_max;
 	struct fc_link *lines; /* ONE_QUEUE: a worker's requests that have not been let start, by arrival */
 	uint64_t segments_absorbed;
+	uint64_t unit_bytes; /* NO_MERGE: of a read command */
 };
 
 struct flat_turn {
@@ -55,6 +61,7 @@ struct flat_turn {
 	struct fc_link line_link;
 	struct flat *flat;
 	struct fc_policy_turn *turn;
+	struct fc_key *keys; /* of granules */
 	struct fc_core_load *load;
 	struct fc_core_save *save;
 	uint64_t submitted_ns;
@@ -137,7 +144,7 @@ static void on_layer(struct flat_turn *place, uint32_t layer)
 	if (place->may_start || !place->turn->load.is_overlapping || !place->is_reading || layer == 0)
 		return;
 	uint64_t left_ns = (now - place->first_layer_ns) / layer * (count - layer - 1);
-	place->turn->load.blocks = place->load->result.blocks;
+	place->turn->load.blocks = place->load->result.blocks * place->flat->granule;
 	if (left_ns <= fc_policy_prefill_ns(env, place->turn, place->turn->load.blocks))
 		let_start(place);
 }
@@ -150,14 +157,16 @@ static void on_loaded(struct flat_turn *place)
 	struct fc_policy_load *load = &place->turn->load;
 	const struct fc_load_result *result = &place->load->result;
 	fc_check(result->code == FC_OK);
-	load->blocks = result->blocks;
+	load->blocks = result->blocks * flat->granule;
 	for (int medium = 0; medium < FC_MEDIUM_COUNT; medium++)
 		load->bytes[medium] = result->bytes[medium];
 	load->bytes_read = result->bytes_read;
-	load->commands = result->read_commands;
+	load->commands = flat->unit_bytes == 0 ? result->read_commands
+					       : (result->bytes_read + flat->unit_bytes - 1) / flat->unit_bytes;
 	load->segments = result->segments;
 	load->start_ns = place->submitted_ns + result->queue_ns;
 	load->end_ns = load->start_ns + result->read_ns;
+	load->prefetched_ns = result->bytes[FC_SSD] > 0 ? load->end_ns : 0;
 	if (place->is_reading) {
 		place->is_reading = false;
 		flat->reading_count--;
@@ -181,7 +190,7 @@ static void take(struct flat *flat, const struct flat_turn *wanted)
 static void on_ready(struct flat_turn *place)
 {
 	place->is_ready = true;
-	place->turn->load.blocks = place->load->result.blocks;
+	place->turn->load.blocks = place->load->result.blocks * place->flat->granule;
 	if (place->has_started)
 		take(place->flat, place);
 	else if (place->load->result.bytes[FC_SSD] == 0 && !place->load->is_in_place)
@@ -220,15 +229,14 @@ static void on_event(void *context, enum fc_event_kind kind, struct fc_core_load
 static int submit_load(struct flat_turn *place, struct fc_error *error)
 {
 	struct flat *flat = place->flat;
-	const struct fc_policy_env *env = flat->policy.env;
 	const struct fc_replay_turn *turn = &place->turn->turn;
 	struct fc_load_opts opts = {
-		.keys = turn->keys,
-		.key_count = turn->input_blocks,
+		.keys = place->keys,
+		.key_count = turn->input_blocks / flat->granule,
 		.arrival_ns = turn->arrival_ns,
 	};
-	for (uint32_t group = 0; group < env->geometry->group_count; group++)
-		opts.slots[group] = (struct fc_slots){.count = turn->input_blocks / fc_group_span(env->geometry, group),
+	for (uint32_t group = 0; group < flat->geometry.group_count; group++)
+		opts.slots[group] = (struct fc_slots){.count = opts.key_count / fc_group_span(&flat->geometry, group),
 						      .slots = flat->slots};
 	place->submitted_ns = now_ns(flat);
 	int code = fc_core_load_submit(flat->core, &opts, fc_timed_layers(flat->timed, place->turn->worker), place,
@@ -241,25 +249,51 @@ static int submit_load(struct flat_turn *place, struct fc_error *error)
 	return FC_OK;
 }
 
-/* The variants that keep an order of their own give the core no more loads than it has streams, so that it never has a
- * choice. */
-static void dispatch_pending(struct flat *flat)
-{
-	while (!fc_list_is_empty(&flat->pending) && flat->reading_count < flat->reading_max) {
-		struct fc_link *link = fc_list_pop(&flat->pending);
-		struct fc_error error = {0};
-		struct flat_turn *place = fc_container_of(link, struct flat_turn, pending_link);
-		fc_check(submit_load(place, &error) == FC_OK); /* its size was checked, and there is room for all */
-	}
-}
-
-static bool needs_ssd(struct flat *flat, const struct fc_replay_turn *turn)
+static bool needs_ssd(struct flat *flat, const struct flat_turn *place)
 {
 	struct fc_path path = {0};
-	int code = fc_catalog_match(fc_core_catalog(flat->core), turn->keys, turn->input_blocks, 0, false, &path);
+	int code = fc_catalog_match(fc_core_catalog(flat->core), place->keys,
+				    place->turn->turn.input_blocks / flat->granule, 0, false, &path);
 	bool needs = code == FC_OK && path.bytes[FC_SSD] > 0;
 	fc_path_deinit(&path, &flat->alloc);
 	return needs;
+}
+
+/* The variants that keep an order of their own give the core no more loads than it has streams, so that it never has a
+ * choice. */
+static bool may_submit(struct flat *flat, const struct flat_turn *place)
+{
+	bool is_ordered =
+		(flat->variant & ONE_QUEUE) != 0 || ((flat->variant & IN_ORDER) != 0 && needs_ssd(flat, place));
+	return !is_ordered || flat->reading_count < flat->reading_max;
+}
+
+/* A core that has as many loads as it takes is given the next one when one has ended. */
+static void dispatch_pending(struct flat *flat)
+{
+	while (!fc_list_is_empty(&flat->pending)) {
+		struct fc_error error = {0};
+		struct flat_turn *place = fc_container_of(flat->pending.next, struct flat_turn, pending_link);
+		if (!may_submit(flat, place))
+			return;
+		/* Taken out first: a load that finds nothing ends inside its submission, and calls this. */
+		fc_list_remove(&place->pending_link);
+		int code = submit_load(place, &error);
+		if (code == FC_ELIMIT) {
+			fc_list_insert_before(flat->pending.next, &place->pending_link);
+			return;
+		}
+		fc_check(code == FC_OK); /* or no memory, and nobody to tell */
+	}
+}
+
+static struct fc_key *granule_keys(const struct flat *flat, const struct fc_replay_turn *turn)
+{
+	uint64_t count = turn->stored_blocks / flat->granule;
+	struct fc_key *keys = malloc((count + 1) * sizeof(*keys));
+	for (uint64_t i = 0; i < count && keys != NULL; i++)
+		keys[i] = turn->keys[(i + 1) * flat->granule - 1];
+	return keys;
 }
 
 static int flat_load(struct fc_policy *policy, struct fc_policy_turn *turn, struct fc_error *error)
@@ -272,12 +306,13 @@ static int flat_load(struct fc_policy *policy, struct fc_policy_turn *turn, stru
 	place->turn = turn;
 	turn->place = place;
 	turn->load.is_overlapping = policy->env->hardware->has_overlap && (flat->variant & NO_OVERLAP) == 0;
+	place->keys = granule_keys(flat, &turn->turn);
+	if (place->keys == NULL)
+		return fc_error_set(error, FC_ENOMEM, "no memory for a load");
 	if ((flat->variant & ONE_QUEUE) != 0)
 		fc_list_push(&flat->lines[turn->worker], &place->line_link);
-	bool has_to_wait =
-		(flat->variant & ONE_QUEUE) != 0 || ((flat->variant & IN_ORDER) != 0 && needs_ssd(flat, &turn->turn));
-	if (!has_to_wait)
-		return submit_load(place, error);
+	if ((flat->variant & IN_ORDER) != 0 && !needs_ssd(flat, place) && submit_load(place, error) == FC_OK)
+		return FC_OK;
 	fc_list_push(&flat->pending, &place->pending_link);
 	dispatch_pending(flat);
 	return FC_OK;
@@ -295,21 +330,28 @@ static void flat_start(struct fc_policy *policy, struct fc_policy_turn *turn)
 static int flat_save(struct fc_policy *policy, struct fc_policy_turn *turn, struct fc_error *error)
 {
 	struct flat *flat = flat_of(policy);
-	const struct fc_geometry *geometry = policy->env->geometry;
 	struct flat_turn *place = turn->place;
+	uint64_t points[FC_TURN_POINTS_MAX];
 	struct fc_save_opts opts = {
 		.session = turn->turn.session,
-		.keys = turn->turn.keys,
-		.key_count = turn->turn.stored_blocks,
-		.shared_blocks = turn->turn.shared_blocks,
+		.keys = place->keys,
+		.key_count = turn->turn.stored_blocks / flat->granule,
+		.shared_blocks = turn->turn.shared_blocks / flat->granule,
 		.turn = turn->turn.turn,
 		.previous_reply_tokens = turn->turn.previous_reply_tokens,
-		.resume_points = turn->turn.resume_points,
+		.resume_points = points,
 		.resume_point_count = turn->turn.resume_point_count,
 	};
-	for (uint32_t group = 0; group < geometry->group_count; group++)
-		opts.slots[group] = (struct fc_slots){.count = opts.key_count / fc_group_span(geometry, group),
+	for (uint64_t i = 0; i < opts.resume_point_count; i++)
+		points[i] = turn->turn.resume_points[i] / flat->granule;
+	for (uint32_t group = 0; group < flat->geometry.group_count; group++)
+		opts.slots[group] = (struct fc_slots){.count = opts.key_count / fc_group_span(&flat->geometry, group),
 						      .slots = flat->slots};
+	if (place->load != NULL) { /* nobody asks for it any more, and the core has room for so many only */
+		place->load->owner = NULL;
+		fc_core_load_free(flat->core, place->load);
+		place->load = NULL;
+	}
 	int code = fc_core_save_submit(flat->core, &opts, fc_timed_layers(flat->timed, turn->worker), place,
 				       &place->save, error);
 	pump_soon(flat);
@@ -330,8 +372,10 @@ static void flat_end(struct fc_policy *policy, struct fc_policy_turn *turn)
 		place->save->owner = NULL;
 		fc_core_save_free(flat->core, place->save);
 	}
+	free(place->keys);
 	free(place);
 	turn->place = NULL;
+	dispatch_pending(flat);
 	pump_soon(flat);
 }
 
@@ -360,11 +404,35 @@ static void on_opened(void *context, int code, const struct fc_error *error)
 
 static uint64_t unit_bytes_of(const struct flat *flat)
 {
-	const struct fc_geometry *geometry = flat->policy.env->geometry;
+	const struct fc_geometry *geometry = flat->policy.env->geometry; /* a slice is one of the trace's blocks */
 	uint64_t largest = 0;
 	for (uint32_t layer = 0; layer < geometry->layer_count && (flat->variant & NO_MERGE) != 0; layer++)
 		largest = fc_max_u64(largest, geometry->groups[0].slice_bytes[layer]);
 	return largest;
+}
+
+/* One block for each granule, unless a window would then be rounded up. */
+static void set_geometry(struct flat *flat)
+{
+	struct fc_geometry *geometry = &flat->geometry;
+	*geometry = *flat->policy.env->geometry;
+	flat->granule = fc_resume_granule(geometry);
+	uint64_t granule_tokens = flat->granule * geometry->block_tokens;
+	for (uint32_t i = 0; i < geometry->group_count; i++)
+		if (geometry->groups[i].rule == FC_RULE_WINDOW &&
+		    geometry->groups[i].window_tokens % granule_tokens != 0)
+			flat->granule = 1;
+	if (flat->granule == 1)
+		return;
+	for (uint32_t i = 0; i < geometry->group_count; i++) {
+		struct fc_group *group = &geometry->groups[i];
+		uint64_t times = group->rule == FC_RULE_STATE ? 1 : granule_tokens / group->tokens_per_block;
+		group->tokens_per_block =
+			group->rule == FC_RULE_STATE ? group->tokens_per_block : (uint32_t)granule_tokens;
+		for (uint32_t layer = 0; layer < geometry->layer_count; layer++)
+			group->slice_bytes[layer] *= times;
+	}
+	geometry->block_tokens = (uint32_t)granule_tokens;
 }
 
 static int open_core(struct flat *flat, struct fc_error *error)
@@ -375,7 +443,7 @@ static int open_core(struct flat *flat, struct fc_error *error)
 	struct fc_core_opts opts = {
 		.catalog =
 			{
-				.geometry = env->geometry,
+				.geometry = &flat->geometry,
 				.alloc = &flat->alloc,
 				.media = {fc_timed_medium(flat->timed, FC_MEMORY),
 					  fc_timed_medium(flat->timed, FC_SSD)},
@@ -398,7 +466,7 @@ static int open_core(struct flat *flat, struct fc_error *error)
 		.window_bytes = config->window_bytes,
 		.gap_bytes = (flat->variant & NO_MERGE) != 0 ? 0 : config->gap_bytes,
 		.transfer_bytes = fc_min_u64(transfer_bytes, 4ull << 20),
-		.requests_max = REQUESTS_MAX,
+		.requests_max = (uint32_t)(REQUESTS_EACH * env->hardware->workers),
 		.io_timeout_ns = NEVER_NS,
 		.event_cb = on_event,
 		.context = flat,
@@ -453,14 +521,16 @@ static int open_flat(struct fc_policy **policy, const struct fc_policy_env *env,
 	flat->alloc = fc_alloc_system();
 	flat->pump.fire = on_pump;
 	fc_list_init(&flat->pending);
+	set_geometry(flat);
+	flat->unit_bytes = unit_bytes_of(flat);
 	struct fc_timed_opts opts = {
 		.machine = env->machine,
-		.geometry = env->geometry,
+		.geometry = &flat->geometry,
 		.memory_bytes = env->memory_bytes,
 		.ssd_bytes = env->ssd_bytes,
 		.window_bytes = env->config->window_bytes,
 		.queue_depth = (uint32_t)env->config->queue_depth,
-		.unit_bytes = unit_bytes_of(flat),
+		.unit_bytes = flat->unit_bytes,
 		.pump_cb = on_landed,
 		.context = flat,
 	};

@@ -12,13 +12,23 @@ POLICY(fc_policy_flat_no_overlap);
 POLICY(fc_policy_flat_fifo);
 POLICY(fc_policy_flat_no_consolidate);
 POLICY(fc_policy_recompute);
+POLICY(fc_policy_hicache);
+POLICY(fc_policy_mooncake);
+POLICY(fc_policy_mooncake_gds);
+POLICY(fc_policy_lmcache);
+POLICY(fc_policy_lmcache_raw);
+POLICY(fc_policy_vllm_offload);
+POLICY(fc_policy_file_per_block);
+POLICY(fc_policy_infinite_dram);
 #undef POLICY
 
 /* In the order of `--policy all`. */
 static const struct fc_policy_type *const types[] = {
 	&fc_policy_flat,          &fc_policy_flat_one_queue,  &fc_policy_flat_fifo,
 	&fc_policy_flat_no_merge, &fc_policy_flat_no_overlap, &fc_policy_flat_no_consolidate,
-	&fc_policy_recompute,
+	&fc_policy_recompute,     &fc_policy_hicache,         &fc_policy_mooncake,
+	&fc_policy_mooncake_gds,  &fc_policy_lmcache,         &fc_policy_lmcache_raw,
+	&fc_policy_vllm_offload,  &fc_policy_file_per_block,  &fc_policy_infinite_dram,
 };
 
 const struct fc_policy_type *fc_policy_at(size_t index)
