@@ -380,6 +380,24 @@ static void sessions_are_inferred_from_lists_that_go_on(void **state)
 	fc_analysis_deinit(&analysis);
 }
 
+static void what_lies_above_a_fork_is_shared(void **state)
+{
+	(void)state;
+	struct fc_trace_build *build = build_new(false);
+	add(build, 0, "Sa");  /* begins one */
+	add(build, 1, "Sb");  /* may be the same with its partial block filled, so it is taken for that */
+	add(build, 2, "Sc");  /* two have parted behind S */
+	add(build, 3, "P");   /* begins one */
+	add(build, 4, "Pab"); /* goes on with it */
+	add(build, 5, "Pcd"); /* so does this, behind the same end */
+	add(build, 6, "Pef"); /* two have parted there */
+	struct fc_analysis analysis = analysis_of(build, &(struct fc_analyze_opts){0});
+	assert_int_equal(analysis.session_count, 4);
+	assert_int_equal(analysis.session_requests.max, 3);
+	assert_int_equal(analysis.traffic_sessions[FC_TRAFFIC_ONE_SHOT], 2);
+	fc_analysis_deinit(&analysis);
+}
+
 static void requests_without_blocks_and_equal_times_divide_nothing_by_zero(void **state)
 {
 	(void)state;
@@ -486,6 +504,7 @@ int main(void)
 		cmocka_unit_test(a_path_longer_than_the_cache_leaves_its_head),
 		cmocka_unit_test(an_id_behind_other_ids_is_another_block),
 		cmocka_unit_test(sessions_are_inferred_from_lists_that_go_on),
+		cmocka_unit_test(what_lies_above_a_fork_is_shared),
 		cmocka_unit_test(requests_without_blocks_and_equal_times_divide_nothing_by_zero),
 		cmocka_unit_test(a_reply_is_stored_with_its_request),
 		cmocka_unit_test(tiering_is_judged_by_the_share_of_hits_from_ssd),
