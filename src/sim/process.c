@@ -208,8 +208,9 @@ static int open_once(struct fc_sim *sim, uint64_t kill_after, bool is_power)
 
 static void check_open_code(struct fc_sim *sim, int code, bool has_fired)
 {
-	bool is_allowed = code == KILLED || (code == FC_EIO && has_fired) || (code == FC_ENOMEM && has_fired) ||
-			  (code == FC_EFORMAT && sim->has_superblock_flips);
+	bool is_failure = code == FC_EIO || code == FC_EFULL || code == FC_ENOMEM;
+	bool is_allowed =
+		code == KILLED || (is_failure && has_fired) || (code == FC_EFORMAT && sim->has_superblock_flips);
 	if (!is_allowed)
 		fc_sim_broken(&sim->notes, "open: %s (%s)", fc_code_text(code), sim->open_error.text);
 	if (code != FC_EFORMAT)
