@@ -154,8 +154,10 @@ static uint32_t shard_capacity(uint32_t size)
 	return size - size / 5;
 }
 
-/* Lays `from`'s slots out in `to`, whose arrays do not overlap; false when the overhang exceeds the slack. */
-static bool copy_slots(const struct fc_index_shard *from, struct fc_index_shard *to)
+/* Lays `from`'s slots out in `to`, which is at least as large, and whose array is another. The slack suffices as it did
+ * before: a home slot is as far from the end in a larger shard as in a smaller one, or farther, so nothing is pushed
+ * farther over the end. */
+static void copy_slots(const struct fc_index_shard *from, struct fc_index_shard *to)
 {
 	uint32_t end = to->size + SLACK_SLOTS;
 	uint32_t next = 0;
@@ -166,15 +168,13 @@ static bool copy_slots(const struct fc_index_shard *from, struct fc_index_shard 
 		uint32_t home = home_of(slot->tag, to->size);
 		while (next < home)
 			to->slots[next++] = empty_slot;
-		if (next + 1 == end)
-			return false;
+		fc_check(next + 1 < end);
 		to->slots[next++] = *slot;
 		left--;
 	}
 	while (next < end)
 		to->slots[next++] = empty_slot;
 	to->count = from->count;
-	return true;
 }
 
 static int init_shard(struct fc_index *index, struct fc_index_shard *shard, uint32_t size)
@@ -184,7 +184,7 @@ static int init_shard(struct fc_index *index, struct fc_index_shard *shard, uint
 	if (shard->slots == NULL)
 		return FC_ENOMEM;
 	shard->size = size;
-	fc_check(copy_slots(&none, shard));
+	copy_slots(&none, shard);
 	index->bytes += shard_bytes(size);
 	return 0;
 }
@@ -198,18 +198,16 @@ static void free_shard(struct fc_index *index, struct fc_index_shard *shard)
 	shard->slots = NULL;
 }
 
-/* By a quarter, or by as many quarters as it takes until the overhang fits the slack. */
+/* By a quarter. */
 static int grow_shard(struct fc_index *index, struct fc_index_shard *shard)
 {
-	struct fc_index_shard larger = {NULL, shard->size, 0};
-	do {
-		free_shard(index, &larger);
-		if (larger.size > SHARD_SLOTS_MAX)
-			return FC_ENOMEM;
-		int code = init_shard(index, &larger, larger.size + larger.size / 4 + 1);
-		if (code != 0)
-			return code;
-	} while (!copy_slots(shard, &larger));
+	struct fc_index_shard larger;
+	if (shard->size > SHARD_SLOTS_MAX)
+		return FC_ENOMEM;
+	int code = init_shard(index, &larger, shard->size + shard->size / 4 + 1);
+	if (code != 0)
+		return code;
+	copy_slots(shard, &larger);
 	free_shard(index, shard);
 	*shard = larger;
 	return 0;

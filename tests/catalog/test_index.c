@@ -611,6 +611,56 @@ static void random_changes_agree_with_a_plain_array(void **state)
 	}
 }
 
+/* ---- the end of a shard -------------------------------------------------------------------------------------------
+ */
+
+static bool lies_behind(const struct fc_index_shard *shard, uint32_t slot, struct fc_location location)
+{
+	for (; shard->slots[slot].location.segment != FC_SEGMENT_NONE; slot++)
+		if (fc_location_equals(shard->slots[slot].location, location))
+			return true;
+	return false;
+}
+
+/* Keys that all want the last home slot of a shard of 79 are pushed over its end, where 31 slots take them (one more
+ * stays empty). The one after that makes the shard grow, although it is not half full. */
+static void what_has_no_place_at_the_end_of_a_shard_makes_it_grow(void **state)
+{
+	(void)state;
+	enum { KEYS = 36 };
+	struct fc_key keys[KEYS];
+	struct fc_alloc alloc = tracked_alloc_interface(&tracked);
+	struct fc_index_opts opts = {.seed = {1, 2}, .shard_count = 1, .blocks_expected = 51};
+	struct fc_index index;
+	uint32_t found = 0;
+	assert_int_equal(fc_index_init(&index, &alloc, &opts), 0);
+	struct fc_index_shard *shard = &index.shards[0];
+	assert_int_equal(shard->size, 51 * 5 / 4 + 16);
+	uint32_t last = shard->size - 1;
+	assert_int_equal(fc_index_segment_set(&index, 0, keys), 0);
+	for (uint64_t number = 0; found < KEYS; number++) {
+		struct fc_location location = {0, found};
+		uint32_t size = shard->size;
+		keys[found] = numbered(number);
+		insert(&index, keys[found], 0, found);
+		fc_index_check(&index);
+		/* Only what the first size's last home slot would have got is kept; later ones are tried in vain. */
+		bool is_last = size == last + 1 && shard->size == size && lies_behind(shard, last, location);
+		if (is_last && found < 32)
+			found++;
+		else if (shard->size != size)
+			break;
+		else
+			assert_true(fc_index_remove(&index, keys[found], location));
+	}
+	assert_int_equal(found, 32);
+	assert_int_equal(shard->count, 33);
+	assert_int_equal(shard->size, last + 1 + (last + 1) / 4 + 1);
+	for (uint32_t entry = 0; entry <= found; entry++)
+		assert_location(fc_index_find(&index, keys[entry]), 0, entry);
+	fc_index_deinit(&index);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -633,6 +683,7 @@ int main(void)
 		cmocka_unit_test_teardown(init_survives_every_lack_of_memory, no_memory_is_left),
 		cmocka_unit_test_teardown(regular_keys_spread_like_random_ones, no_memory_is_left),
 		cmocka_unit_test_teardown(the_seed_decides_where_keys_fall, no_memory_is_left),
+		cmocka_unit_test_teardown(what_has_no_place_at_the_end_of_a_shard_makes_it_grow, no_memory_is_left),
 		cmocka_unit_test_teardown(random_changes_agree_with_a_plain_array, no_memory_is_left),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
