@@ -57,8 +57,6 @@ static uint64_t rank_of(uint64_t count, double percent)
 {
 	double exact = percent / 100 * (double)count;
 	exact -= exact * 1e-12; /* 99.9 % of 10,000 is 9,990, whatever binary fractions make of it */
-	if (exact >= (double)count)
-		return count;
 	uint64_t rank = (uint64_t)exact;
 	if ((double)rank < exact)
 		rank++;

@@ -379,8 +379,7 @@ void fc_commit_queue(struct fc_catalog *catalog, struct fc_segment *segment)
 void fc_free_queue(struct fc_catalog *catalog, struct fc_segment *segment)
 {
 	struct fc_arena *arena = &catalog->arenas[segment->medium];
-	if (fc_link_is_linked(&segment->commit_link))
-		return;
+	fc_check(!fc_link_is_linked(&segment->commit_link));
 	if (fc_is_planted(FC_PLANT_FREE_AT_ONCE)) {
 		fc_segment_delete(catalog, segment);
 		return;

@@ -187,9 +187,7 @@ static bool is_inside(const struct fc_space *space, uint64_t first, uint64_t cou
 /* Turns all bits of a range from one state into the other. */
 static void flip(struct fc_space *space, uint64_t first, uint64_t count, bool is_free_before)
 {
-	fc_check(is_inside(space, first, count));
-	if (count == 0)
-		return;
+	fc_check(count > 0 && is_inside(space, first, count));
 	uint64_t behind = first + count;
 	uint64_t first_word = first / WORD_CHUNKS;
 	uint64_t last_word = (behind - 1) / WORD_CHUNKS;

@@ -11,15 +11,14 @@
 
 #define FAILURES_MAX 8u
 
+/* A session that is to leave memory has something there. */
 static struct fc_segment *first_in_memory(const struct fc_session *session)
 {
-	fc_list_for_each(link, &session->segments)
-	{
-		struct fc_segment *segment = fc_container_of(link, struct fc_segment, session_link);
-		if (segment->medium == FC_MEMORY)
-			return segment;
-	}
-	return NULL;
+	struct fc_link *link = session->segments.next;
+	fc_check(session->segment_count[FC_MEMORY] > 0);
+	while (fc_container_of(link, struct fc_segment, session_link)->medium != FC_MEMORY)
+		link = link->next;
+	return fc_container_of(link, struct fc_segment, session_link);
 }
 
 static struct fc_segment *next_to_spill(struct fc_catalog *catalog)
