@@ -215,6 +215,36 @@ static void without_room_on_ssd_the_session_is_dropped(void **state)
 	world_deinit(&world);
 }
 
+/* Damage was found in it meanwhile: there is nothing left of which a failure could be counted. */
+static void a_copy_may_fail_after_its_original_was_cut(void **state)
+{
+	(void)state;
+	struct put put;
+	struct fc_path from = {0};
+	struct fc_key other[4];
+	world_init(&world, geometry_plain(1), 8, 8);
+	assert_int_equal(world_open(&world), 0);
+	path_keys(1, 0, keys, 16);
+	path_keys(2, 0, other, 4);
+	assert_int_equal(save(&world, 1, 1, keys, 4), 0);
+	assert_int_equal(save(&world, 1, 0, other, 4), 0); /* on SSD: the session leaves memory */
+	put_init(&put, &world, 0, 0, NULL, 0);
+	assert_int_equal(fc_catalog_spill_next(world.catalog, &from, &put.reservation), 0);
+	fc_catalog_cut(world.catalog, from.placed[0].segment, 0);
+	fc_catalog_spill_failed(world.catalog, &from, FC_EIO);
+	fc_catalog_release(world.catalog, &from);
+	put_abort(&put);
+	world_drain(&world);
+	world_check(&world);
+	assert_int_equal(stored(&world, keys, 4), 0);
+	assert_int_equal(stored(&world, other, 4), 4);
+	assert_int_equal(world_chunks_used(&world, FC_MEMORY), 0);
+	assert_int_equal(spill_one(&world), FC_EAGAIN);
+	fc_path_deinit(&from, &world.alloc);
+	put_deinit(&put);
+	world_deinit(&world);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -225,6 +255,7 @@ int main(void)
 		cmocka_unit_test(a_copy_names_only_what_is_still_named),
 		cmocka_unit_test(a_copy_takes_nothing_from_what_is_newer),
 		cmocka_unit_test(without_room_on_ssd_the_session_is_dropped),
+		cmocka_unit_test(a_copy_may_fail_after_its_original_was_cut),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
