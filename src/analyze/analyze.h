@@ -34,11 +34,13 @@ struct fc_analyze_opts {
 	bool store_replies;
 };
 
-/* Numbers of a kind. All 0 when there are none (count 0): of no meaning then. Percentiles are nearest-rank. */
+/* Numbers of a kind. All 0 when there are none (count 0): of no meaning then. Percentiles are nearest-rank; the 0th is
+ * the least number. */
 struct fc_spread {
 	uint64_t count;
 	double mean;
 	uint64_t p50, p90, p99, max;
+	uint64_t percentiles[101]; /* for plots */
 };
 
 /* What a session is: `one shot` has one request; of the others, an agent's largest input is above the agent threshold.

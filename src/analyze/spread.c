@@ -22,6 +22,15 @@ static double mean_of(unsigned __int128 sum, uint64_t count)
 	return (double)sum / (double)count;
 }
 
+/* From percentiles to what is asked for most. */
+static void name_percentiles(struct fc_spread *spread)
+{
+	spread->p50 = spread->percentiles[50];
+	spread->p90 = spread->percentiles[90];
+	spread->p99 = spread->percentiles[99];
+	spread->max = spread->percentiles[100];
+}
+
 void fc_spread_of_values(struct fc_spread *spread, uint64_t *values, uint64_t count)
 {
 	*spread = (struct fc_spread){.count = count};
@@ -32,19 +41,9 @@ void fc_spread_of_values(struct fc_spread *spread, uint64_t *values, uint64_t co
 	for (uint64_t i = 0; i < count; i++)
 		sum += values[i];
 	spread->mean = mean_of(sum, count);
-	spread->p50 = values[fc_spread_rank(count, 50) - 1];
-	spread->p90 = values[fc_spread_rank(count, 90) - 1];
-	spread->p99 = values[fc_spread_rank(count, 99) - 1];
-	spread->max = values[count - 1];
-}
-
-/* The first number by which `rank` of all have come. */
-static uint64_t ranked(const uint64_t *weights, uint64_t rank)
-{
-	uint64_t number = 0, passed = weights[0];
-	while (passed < rank)
-		passed += weights[++number];
-	return number;
+	for (unsigned percent = 0; percent <= 100; percent++)
+		spread->percentiles[percent] = values[fc_spread_rank(count, percent) - 1];
+	name_percentiles(spread);
 }
 
 void fc_spread_of_weights(struct fc_spread *spread, const uint64_t *weights, uint64_t count)
@@ -58,10 +57,13 @@ void fc_spread_of_weights(struct fc_spread *spread, const uint64_t *weights, uin
 	if (spread->count == 0)
 		return;
 	spread->mean = mean_of(sum, spread->count);
-	spread->p50 = ranked(weights, fc_spread_rank(spread->count, 50));
-	spread->p90 = ranked(weights, fc_spread_rank(spread->count, 90));
-	spread->p99 = ranked(weights, fc_spread_rank(spread->count, 99));
-	spread->max = ranked(weights, spread->count);
+	uint64_t number = 0, passed = weights[0];
+	for (unsigned percent = 0; percent <= 100; percent++) {
+		while (passed < fc_spread_rank(spread->count, percent))
+			passed += weights[++number];
+		spread->percentiles[percent] = number;
+	}
+	name_percentiles(spread);
 }
 
 void fc_spread_of_curve(struct fc_spread *spread, const struct fc_curve *curve)
@@ -70,17 +72,9 @@ void fc_spread_of_curve(struct fc_spread *spread, const struct fc_curve *curve)
 	if (spread->count == 0)
 		return;
 	spread->mean = mean_of(curve->distance_sum, spread->count);
-	spread->p50 = fc_curve_size(curve, fc_spread_rank(spread->count, 50));
-	spread->p90 = fc_curve_size(curve, fc_spread_rank(spread->count, 90));
-	spread->p99 = fc_curve_size(curve, fc_spread_rank(spread->count, 99));
-	spread->max = fc_curve_size(curve, spread->count);
-}
-
-static uint64_t percentile(const struct fc_histogram *histogram, double percent)
-{
-	uint64_t value = 0;
-	fc_check(fc_histogram_percentile(histogram, percent, &value));
-	return value;
+	for (unsigned percent = 0; percent <= 100; percent++)
+		spread->percentiles[percent] = fc_curve_size(curve, fc_spread_rank(spread->count, percent));
+	name_percentiles(spread);
 }
 
 void fc_spread_of_histogram(struct fc_spread *spread, const struct fc_histogram *histogram)
@@ -88,8 +82,7 @@ void fc_spread_of_histogram(struct fc_spread *spread, const struct fc_histogram 
 	*spread = (struct fc_spread){.count = histogram->count};
 	if (!fc_histogram_mean(histogram, &spread->mean))
 		return;
-	spread->p50 = percentile(histogram, 50);
-	spread->p90 = percentile(histogram, 90);
-	spread->p99 = percentile(histogram, 99);
-	spread->max = histogram->max;
+	for (unsigned percent = 0; percent <= 100; percent++)
+		fc_check(fc_histogram_percentile(histogram, percent, &spread->percentiles[percent]));
+	name_percentiles(spread);
 }

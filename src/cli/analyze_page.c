@@ -47,6 +47,48 @@ static void add_curve(const struct fc_analyze_report *report, struct fc_page *pa
 	fc_plot_add(page, &plot);
 }
 
+static void print_time(char *string, size_t bytes, double value)
+{
+	char text[FC_HUMAN_BYTES];
+	snprintf(string, bytes, "%s", fc_human_ns((uint64_t)value, text));
+}
+
+#define PERCENTILE_COUNT 101
+
+/* How many of all are at most so large: `unit` is what a number of the spread is worth on the axis. */
+static void add_distribution(struct fc_page *page, const struct fc_spread *spread, double unit, struct fc_plot plot)
+{
+	double values[PERCENTILE_COUNT], shares[PERCENTILE_COUNT];
+	if (spread->count == 0)
+		return;
+	for (size_t percent = 0; percent < PERCENTILE_COUNT; percent++) {
+		values[percent] = (double)spread->percentiles[percent] * unit;
+		shares[percent] = (double)percent / 100;
+	}
+	const struct fc_plot_series series = {
+		.name = "share", .x = values, .y = shares, .count = PERCENTILE_COUNT, .colour = 1};
+	plot.x.is_logarithmic = plot.y.is_from_zero = true;
+	plot.y.print = print_percent;
+	plot.series = &series;
+	plot.series_count = 1;
+	fc_plot_add(page, &plot);
+}
+
+static void add_distributions(const struct fc_analyze_report *report, struct fc_page *page)
+{
+	const struct fc_analysis *analysis = report->analysis;
+	add_distribution(page, &analysis->reuse_ns, 1,
+			 (struct fc_plot){.title = "Time until a block is used again",
+					  .note = "Of every use but the first, since the one before.",
+					  .x = {.label = "time", .print = print_time},
+					  .y = {.label = "uses, up to this time"}});
+	add_distribution(page, &analysis->session_blocks, report->block_bytes,
+			 (struct fc_plot){.title = "KV of a session",
+					  .note = "Distinct blocks of all its requests.",
+					  .x = {.label = "size", .print = print_bytes},
+					  .y = {.label = "sessions, up to this size"}});
+}
+
 static int add_text(const struct fc_analyze_report *report, struct fc_page *page)
 {
 	char *text = NULL;
@@ -68,5 +110,6 @@ int fc_analyze_add_page(const struct fc_analyze_report *report, struct fc_page *
 	fc_page_section(page, "What the trace is made of", NULL);
 	if (report->analysis->reference_count > 0)
 		add_curve(report, page);
+	add_distributions(report, page);
 	return add_text(report, page);
 }

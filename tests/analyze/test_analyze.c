@@ -374,6 +374,7 @@ static void sessions_are_inferred_from_lists_that_go_on(void **state)
 	assert_int_equal(analysis.traffic_sessions[FC_TRAFFIC_ONE_SHOT], 1);
 	assert_int_equal(analysis.shared_blocks, 1);
 	assert_int_equal(analysis.shared_references, 7);
+	assert_int_equal(analysis.other_session_hits, 5); /* S, five times */
 	assert_int_equal(analysis.active_sessions_max, 2);
 	assert_float_equal(analysis.active_sessions_mean, (1 + 2 + 2 + 2 + 2 + 1 + 1) / 7.0, 1e-9);
 	assert_int_equal(analysis.minute_requests_max, 7);
@@ -484,6 +485,10 @@ static void percentiles_are_nearest_ranks(void **state)
 	fc_spread_of_values(&spread, values, 5);
 	assert_int_equal(spread.p50, 3);
 	assert_int_equal(spread.p90, 5);
+	assert_int_equal(spread.percentiles[0], 1);
+	assert_int_equal(spread.percentiles[20], 1);
+	assert_int_equal(spread.percentiles[21], 2);
+	assert_int_equal(spread.percentiles[100], 5);
 	assert_true(spread.mean == 3);
 	fc_spread_of_weights(&spread, weights, 5);
 	assert_int_equal(spread.count, 10);
