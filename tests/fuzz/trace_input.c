@@ -172,6 +172,15 @@ static void check_lenient(const char *path, const struct fc_trace_opts *opts, co
 	fc_trace_free(lenient);
 }
 
+/* Ids of 2^63 and above can be read from lists only: the parser of JSON has no numbers for them. */
+static bool has_long_number(const char *bytes, size_t count)
+{
+	size_t digits = 0;
+	for (size_t i = 0; i < count && digits < 19; i++)
+		digits = bytes[i] >= '0' && bytes[i] <= '9' ? digits + 1 : 0;
+	return digits >= 19;
+}
+
 /* The same text with an escape in the name "hash_ids", which only the parser of JSON resolves: nothing is cut out of
  * the records then (trace/cut.h), and all must be as before. */
 static void check_uncut(const struct fc_trace_opts *opts, const char *bytes, size_t count, const struct fc_trace *trace)
@@ -205,7 +214,7 @@ void fuzz_trace_run(const struct fc_trace_opts *opts, const void *bytes, size_t 
 	struct fc_trace *trace = load(path, opts);
 	if (trace != NULL && !opts->is_lenient)
 		check_lenient(path, opts, trace);
-	if (is_text)
+	if (is_text && !has_long_number(bytes, count))
 		check_uncut(opts, bytes, count, trace);
 	fc_trace_free(trace);
 }
