@@ -28,7 +28,7 @@ check_page "$work/lines.html" flat recompute 'at 2 requests/s with 1.0 GiB of DR
 check_page "$work/bars.html" 'as fast as they are taken' 'Where the time to the first token went'
 "$FLATCAKE" analyze "$work/trace.tar" --report "$work/analysis.html" >"$work/out" 2>&1 ||
 	complain "no page of an analysis: $(cat "$work/out")"
-check_page "$work/analysis.html" 'best possible' 'Tiering'
+check_page "$work/analysis.html" 'best possible' 'tiering would do from' 'KV of a session'
 
 "$FLATCAKE" replay "$work/trace.tar" --dir "$work/store" --report "$work/live.html" >"$work/out" 2>&1
 [ $? -eq 2 ] || complain "a live replay accepts --report"
