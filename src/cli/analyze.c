@@ -43,6 +43,7 @@ static int load(const struct fc_config *config, struct fc_trace **trace, struct 
 	opts.is_lenient = config->is_lenient;
 	opts.share_prompts = config->is_sharing_prompts;
 	opts.include_subagents = config->has_subagents;
+	opts.skip = config->skip_count;
 	opts.limit = config->session_count;
 	opts.seed = config->seed;
 	opts.concurrent_sessions = (uint32_t)fc_min_u64(config->concurrency, UINT32_MAX);

@@ -2,6 +2,18 @@
 
 #include "base/check.h"
 
+void fc_replay_use_profile(struct fc_config *config, struct fc_hardware *hardware)
+{
+	if (!fc_config_is_given(config, "model"))
+		config->model = hardware->model;
+	if (!fc_config_is_given(config, "memory"))
+		config->memory_bytes = hardware->memory_bytes;
+	if (!fc_config_is_given(config, "ssd"))
+		config->ssd_bytes = hardware->ssd_bytes;
+	if (fc_config_is_given(config, "prefill"))
+		hardware->prefill_tokens_per_s = config->prefill_per_s;
+}
+
 int fc_replay_load_trace(const struct fc_config *config, struct fc_trace **trace, struct fc_error *error)
 {
 	struct fc_trace_opts opts;
@@ -9,6 +21,7 @@ int fc_replay_load_trace(const struct fc_config *config, struct fc_trace **trace
 	opts.is_lenient = config->is_lenient;
 	opts.share_prompts = config->is_sharing_prompts;
 	opts.include_subagents = config->has_subagents;
+	opts.skip = config->skip_count;
 	opts.limit = config->session_count;
 	opts.seed = config->seed;
 	opts.concurrent_sessions = (uint32_t)fc_min_u64(config->concurrency, UINT32_MAX);

@@ -1,10 +1,14 @@
-/* What both kinds of `flatcake replay` do first: read the trace, and describe the model in blocks of the trace's size.
- */
+/* What both kinds of `flatcake replay`, and `flatcake tune`, do first: read the trace, and describe the model in blocks
+ * of the trace's size. */
 #ifndef FC_CLI_REPLAY_TRACE_H
 #define FC_CLI_REPLAY_TRACE_H
 
 #include "config/config.h"
+#include "replay/hardware.h"
 #include "trace/trace.h"
+
+/* The profile's model and budgets where none were given, and the given prefill rate in place of the profile's. */
+void fc_replay_use_profile(struct fc_config *config, struct fc_hardware *hardware);
 
 FC_MUST_USE int fc_replay_load_trace(const struct fc_config *config, struct fc_trace **trace, struct fc_error *error);
 

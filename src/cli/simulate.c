@@ -25,19 +25,6 @@ static void on_progress(void *context, uint64_t done)
 	fc_progress_set(&simulate->progress, done);
 }
 
-static void use_profile(struct simulate *simulate, const struct fc_config *config)
-{
-	const struct fc_hardware *hardware = &simulate->hardware;
-	if (!fc_config_is_given(config, "model"))
-		simulate->config.model = hardware->model;
-	if (!fc_config_is_given(config, "memory"))
-		simulate->config.memory_bytes = hardware->memory_bytes;
-	if (!fc_config_is_given(config, "ssd"))
-		simulate->config.ssd_bytes = hardware->ssd_bytes;
-	if (fc_config_is_given(config, "prefill"))
-		simulate->hardware.prefill_tokens_per_s = config->prefill_per_s;
-}
-
 static int run(struct simulate *simulate, struct fc_error *error)
 {
 	struct fc_simulation_opts opts = {
@@ -112,7 +99,7 @@ int fc_command_simulate(const struct fc_config *config, struct fc_error *error)
 	struct fc_store_opts unused;
 	int code = fc_hardware_load(&simulate.hardware, config->hardware, error);
 	if (code == FC_OK) {
-		use_profile(&simulate, config);
+		fc_replay_use_profile(&simulate.config, &simulate.hardware);
 		code = fc_replay_load_trace(&simulate.config, &simulate.trace, error);
 	}
 	if (code == FC_OK)

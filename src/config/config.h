@@ -23,6 +23,15 @@ enum fc_command_bit {
 	FC_COMMAND_STAT = 1 << 5,
 	FC_COMMAND_DOCTOR = 1 << 6,
 	FC_COMMAND_ANALYZE = 1 << 7,
+	FC_COMMAND_TUNE = 1 << 8,
+};
+
+/* What `flatcake tune` makes small. */
+enum fc_tune_objective {
+	FC_TUNE_TTFT_MEAN,
+	FC_TUNE_TTFT_P99,
+	FC_TUNE_MISSES, /* input blocks that were not delivered */
+	FC_TUNE_SSD_WRITES,
 };
 
 /* Rows of the option table never exceed this. */
@@ -67,6 +76,7 @@ struct fc_config {
 	bool has_subagents;
 	bool is_lenient;
 	uint64_t session_count; /* replay: at most so many, 0 = all; gen: so many */
+	uint64_t skip_count;    /* the first so many are left out */
 	uint64_t concurrency;   /* sessions that are active at once */
 
 	/* analyze */
@@ -80,6 +90,12 @@ struct fc_config {
 	const char *memories;        /* several instead of `memory_bytes`, with commas; NULL: none */
 	const char *rates;           /* several instead of `rate_per_s`, with commas; NULL: none */
 	uint64_t job_count;          /* processes at once; 0: one a core */
+
+	/* tune */
+	enum fc_tune_objective objective;
+	double tolerance;
+	double hold_out_ratio;
+	uint64_t writes_per_day_max; /* bytes; 0: no limit */
 
 	/* gen */
 	uint64_t turn_count;

@@ -16,10 +16,11 @@
 
 enum {
 	/* commands that open a store, that only look at one, and that generate or time something */
-	RUNS_STORE = FC_COMMAND_REPLAY | FC_COMMAND_BENCH,
+	RUNS_STORE = FC_COMMAND_REPLAY | FC_COMMAND_BENCH | FC_COMMAND_TUNE,
 	LOOKS_AT_STORE = FC_COMMAND_VERIFY | FC_COMMAND_SESSIONS | FC_COMMAND_STAT,
 	NAMES_STORE = FC_COMMAND_REPLAY | LOOKS_AT_STORE,
-	READS_TRACE = FC_COMMAND_REPLAY | FC_COMMAND_ANALYZE,
+	READS_TRACE = FC_COMMAND_REPLAY | FC_COMMAND_ANALYZE | FC_COMMAND_TUNE,
+	SIMULATES = FC_COMMAND_REPLAY | FC_COMMAND_TUNE,
 	REPORTS = RUNS_STORE | LOOKS_AT_STORE | FC_COMMAND_DOCTOR | FC_COMMAND_ANALYZE,
 	EVERY_COMMAND = REPORTS | FC_COMMAND_GEN,
 };
@@ -29,6 +30,12 @@ enum {
 static const char *const reclaim_orders[] = {
 	[FC_RECLAIM_LEAST_RECENTLY_USED] = "lru", [FC_RECLAIM_OLDEST_CREATED] = "created", NULL};
 static const char *const memory_reclaims[] = {[FC_MEMORY_DROP] = "drop", [FC_MEMORY_SPILL] = "spill", NULL};
+
+static const char *const objectives[] = {[FC_TUNE_TTFT_MEAN] = "ttft-mean",
+					 [FC_TUNE_TTFT_P99] = "ttft-p99",
+					 [FC_TUNE_MISSES] = "misses",
+					 [FC_TUNE_SSD_WRITES] = "ssd-writes",
+					 NULL};
 
 static const struct fc_option options[] = {
 	{"dir", "PATH", FC_OPTION_TEXT, FIELD(dir), NAMES_STORE, "flatcake-store",
@@ -87,9 +94,9 @@ static const struct fc_option options[] = {
 	{"io-timeout", "DURATION", FC_OPTION_DURATION, FIELD(io_timeout_ns), RUNS_STORE, "30s",
 	 .help = "an I/O that takes longer ends its request", .min = 1000000, .max = 3600 * SECOND_NS},
 
-	{"rate", "R|max", FC_OPTION_RATE, FIELD(rate_per_s), FC_COMMAND_REPLAY, "max",
+	{"rate", "R|max", FC_OPTION_RATE, FIELD(rate_per_s), SIMULATES, "max",
 	 .help = "requests started per second, or as fast as possible", .ratio_min = 0.001, .ratio_max = 1000000},
-	{"prefill", "TOKENS_PER_S|max", FC_OPTION_RATE, FIELD(prefill_per_s), FC_COMMAND_REPLAY, "max",
+	{"prefill", "TOKENS_PER_S|max", FC_OPTION_RATE, FIELD(prefill_per_s), SIMULATES, "max",
 	 .help = "speed at which the modelled engine computes tokens that were not stored, or in no time",
 	 .ratio_min = 1, .ratio_max = 1e12},
 	{"store-replies", "on|off", FC_OPTION_BOOL, FIELD(is_storing_replies), READS_TRACE, "on",
@@ -104,6 +111,8 @@ static const struct fc_option options[] = {
 	 .help = "read the first N sessions only (requests, of a trace without sessions); 0: all", .max = 1ull << 32},
 	{"sessions", "N", FC_OPTION_COUNT, FIELD(session_count), FC_COMMAND_GEN, "40", .help = "sessions to generate",
 	 .min = 1, .max = 1000000},
+	{"skip", "N", FC_OPTION_COUNT, FIELD(skip_count), READS_TRACE, "0",
+	 .help = "leave out the first N sessions (requests, of a trace without sessions)", .max = 1ull << 32},
 	{"concurrency", "N", FC_OPTION_COUNT, FIELD(concurrency), READS_TRACE, "8",
 	 .help = "sessions that are active at once, on average, where the trace does not say when each began", .min = 1,
 	 .max = 1000000},
@@ -112,17 +121,32 @@ static const struct fc_option options[] = {
 	 .help = "replay on a simulated node in virtual time instead of through a real store on this machine"},
 	{"policy", "NAMES", FC_OPTION_TEXT, FIELD(policies), FC_COMMAND_REPLAY, "flat",
 	 .help = "with --simulate: caches to compare, names with commas, or all"},
-	{"hardware", "PROFILE", FC_OPTION_TEXT, FIELD(hardware), FC_COMMAND_REPLAY, "8xb200-deepseek-v4-flash",
+	{"hardware", "PROFILE", FC_OPTION_TEXT, FIELD(hardware), SIMULATES, "8xb200-deepseek-v4-flash",
 	 .help = "with --simulate: the node, the name of a profile or the path of one; its model and budgets are used "
 		 "where --model, --memory and --ssd are not given"},
-	{"set", "SETTINGS", FC_OPTION_TEXT, FIELD(policy_settings), FC_COMMAND_REPLAY, NULL,
+	{"set", "SETTINGS", FC_OPTION_TEXT, FIELD(policy_settings), SIMULATES, NULL,
 	 .help = "with --simulate: settings of policies, POLICY.KEY=VALUE with commas"},
 	{"memories", "LIST", FC_OPTION_TEXT, FIELD(memories), FC_COMMAND_REPLAY, NULL,
 	 .help = "with --simulate: several values of --memory, with commas"},
 	{"rates", "LIST", FC_OPTION_TEXT, FIELD(rates), FC_COMMAND_REPLAY, NULL,
 	 .help = "with --simulate: several values of --rate, with commas"},
-	{"jobs", "N", FC_OPTION_COUNT, FIELD(job_count), FC_COMMAND_REPLAY, "0",
+	{"jobs", "N", FC_OPTION_COUNT, FIELD(job_count), SIMULATES, "0",
 	 .help = "with --simulate: runs at once; 0: one a core. Results do not depend on it", .max = 1024},
+
+	{"objective", "NAME", FC_OPTION_CHOICE, FIELD(objective), FC_COMMAND_TUNE, "ttft-mean",
+	 .help = "what is made small: the mean or 99th percentile of the time to first token, the input blocks that "
+		 "were "
+		 "not delivered, or the bytes written to SSD",
+	 .choices = objectives},
+	{"tolerance", "RATIO", FC_OPTION_RATIO, FIELD(tolerance), FC_COMMAND_TUNE, "0.01",
+	 .help = "differences of the objective that do not count", .ratio_min = 0, .ratio_max = 1},
+	{"writes-per-day", "SIZE", FC_OPTION_SIZE, FIELD(writes_per_day_max), FC_COMMAND_TUNE, "0",
+	 .help = "most that may be written to SSD in a day, as drives are specified; 0: no limit", .max = 256 * TIB},
+	{"hold-out", "RATIO", FC_OPTION_RATIO, FIELD(hold_out_ratio), FC_COMMAND_TUNE, "0.3",
+	 .help = "share of the sessions, the last ones, that only judge the result", .ratio_min = 0.05,
+	 .ratio_max = 0.95},
+	{"output", "FILE", FC_OPTION_TEXT, FIELD(output_path), FC_COMMAND_TUNE, NULL,
+	 .help = "write the settings as a file for --config; - for standard output"},
 
 	{"turns", "N", FC_OPTION_COUNT, FIELD(turn_count), FC_COMMAND_GEN, "45",
 	 .help = "requests of the median session", .min = 1, .max = 100000},
@@ -146,7 +170,7 @@ static const struct fc_option options[] = {
 	 .help = "equal seeds give equal runs", .max = UINT64_MAX},
 	{"json", "FILE", FC_OPTION_TEXT, FIELD(json_path), REPORTS, NULL,
 	 .help = "write the result as JSON too; - for standard output, without the table"},
-	{"report", "FILE", FC_OPTION_TEXT, FIELD(report_path), READS_TRACE, NULL,
+	{"report", "FILE", FC_OPTION_TEXT, FIELD(report_path), FC_COMMAND_REPLAY | FC_COMMAND_ANALYZE, NULL,
 	 .help = "write a page with plots too, one HTML file that needs nothing else; replay: with --simulate only"},
 	{"config", "FILE", FC_OPTION_TEXT, FIELD(config_path), EVERY_COMMAND, NULL,
 	 .help = "YAML file of settings: one \"key: value\" a line, keys as the long options with _ for -",

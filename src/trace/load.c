@@ -91,6 +91,8 @@ static int take_record(struct load *load, const struct fc_json_text *text, const
 	if (is_limit_reached(&load->reader))
 		return 1;
 	load->record_count++;
+	if (load->reader.record_count++ < load->reader.opts->skip)
+		return 0;
 	int result = read_record(&load->reader, text, at, record, error);
 	return fc_reader_skip(&load->reader, result, error);
 }
@@ -282,7 +284,9 @@ static int take_paths(struct load *load, const char *const *paths, size_t path_c
 	for (size_t i = 0; i < path_count && result == 0; i++) {
 		uint32_t before = fc_build_request_count(load->reader.build);
 		result = fc_source_walk(paths[i], take_text, load, ignored_count, error);
-		if (result == 0 && fc_build_request_count(load->reader.build) == before)
+		uint64_t skip = load->reader.opts->skip;
+		bool is_skipping = skip > 0 && load->reader.record_count <= skip;
+		if (result == 0 && !is_skipping && fc_build_request_count(load->reader.build) == before)
 			result = fc_error_set(error, FC_EINVAL, "%s: holds no request", paths[i]);
 	}
 	return result < 0 ? result : 0;
@@ -293,7 +297,10 @@ static int load_all(struct load *load, const char *const *paths, size_t path_cou
 {
 	uint64_t ignored_count = 0;
 	int result = take_paths(load, paths, path_count, &ignored_count, error);
-	if (result == 0 && fc_build_request_count(load->reader.build) == 0)
+	if (result == 0 && fc_build_request_count(load->reader.build) == 0 && load->reader.record_count > 0)
+		result = fc_error_set(error, FC_EINVAL, "nothing is left of a trace of %llu sessions or requests",
+				      (unsigned long long)load->reader.record_count);
+	else if (result == 0 && fc_build_request_count(load->reader.build) == 0)
 		result = fc_error_set(error, FC_EINVAL, "no trace is named; needed: a file, a folder, or -");
 	if (result == 0)
 		result = fc_build_finish(load->reader.build, trace, error);

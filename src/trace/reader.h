@@ -10,6 +10,7 @@ struct fc_reader {
 	struct fc_trace_build *build;
 	struct fc_json_ids ids; /* of the request that is being read */
 	struct fc_cut cut;      /* of the record that is being read */
+	uint64_t record_count;  /* seen so far */
 	uint64_t skipped_count;
 	struct fc_error skipped_first;
 };

@@ -86,7 +86,8 @@ struct fc_trace_opts {
 	bool is_lenient;        /* leave bad records out and count them; default: the first one ends the load */
 	bool share_prompts;     /* default true; see above. false also sets shared_tokens to 0 */
 	bool include_subagents; /* default true */
-	uint64_t limit; /* load the first so many sessions (requests, where the format has no sessions); 0: all */
+	uint64_t skip;          /* leave out the first so many sessions (requests, where the format has no sessions) */
+	uint64_t limit;         /* load the first so many of the rest; 0: all */
 	uint64_t seed;
 	uint32_t concurrent_sessions;   /* 1 to 10,000; default 8 */
 	uint32_t mooncake_block_tokens; /* tokens of a Mooncake block, which the file does not state; default 512 */

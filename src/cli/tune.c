@@ -1,0 +1,290 @@
+/* `flatcake tune`: the settings that serve a trace best, as a table and as a file for --config.
+ *
+ * The trace is read three times: whole, to know how many sessions there are, then the first part to search on, then the
+ * last part to judge what was found. */
+#include "replay/tune.h"
+
+#include "cli/commands.h"
+#include "cli/json_file.h"
+#include "cli/progress.h"
+#include "cli/replay_trace.h"
+#include "cli/table.h"
+#include "host/whole_file.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define STEPS_EXPECTED 24
+
+struct tune {
+	struct fc_config config; /* with what the profile decides filled in */
+	struct fc_hardware hardware;
+	struct fc_geometry geometry;
+	struct fc_trace *training, *held_out;
+	struct fc_tune_result result;
+	struct fc_progress progress;
+	uint64_t settings_tried;
+};
+
+/* ---- the two parts of the trace ---- */
+
+static uint64_t unit_count(const struct fc_trace *trace)
+{
+	return trace->session_count > 0 ? trace->session_count : trace->request_count;
+}
+
+static int load_part(const struct tune *tune, uint64_t skip, uint64_t count, struct fc_trace **trace,
+		     struct fc_error *error)
+{
+	struct fc_config config = tune->config;
+	config.skip_count += skip;
+	config.session_count = count;
+	return fc_replay_load_trace(&config, trace, error);
+}
+
+static int load(struct tune *tune, struct fc_error *error)
+{
+	struct fc_trace *whole;
+	for (int i = 0; i < tune->config.argument_count; i++)
+		if (strcmp(tune->config.arguments[i], "-") == 0)
+			return fc_error_set(error, FC_EINVAL,
+					    "tune reads its trace three times; standard input can be read once");
+	int code = fc_replay_load_trace(&tune->config, &whole, error);
+	if (code != FC_OK)
+		return code;
+	uint64_t count = unit_count(whole);
+	uint64_t held = (uint64_t)((double)count * tune->config.hold_out_ratio);
+	fc_trace_free(whole);
+	if (held == 0 || held == count)
+		return fc_error_set(error, FC_EINVAL,
+				    "--hold-out: %g of %llu sessions or requests leaves none on one side",
+				    tune->config.hold_out_ratio, (unsigned long long)count);
+	code = load_part(tune, 0, count - held, &tune->training, error);
+	return code == FC_OK ? load_part(tune, count - held, held, &tune->held_out, error) : code;
+}
+
+/* ---- for people ---- */
+
+static const char *cost_text(const struct tune *tune, const struct fc_tune_score *score, char text[FC_HUMAN_BYTES])
+{
+	switch (tune->config.objective) {
+	case FC_TUNE_MISSES:
+		snprintf(text, FC_HUMAN_BYTES, "%.3f %% missed", 100 * score->cost);
+		return text;
+	case FC_TUNE_SSD_WRITES:
+		return fc_human_bytes((uint64_t)score->cost, text);
+	default:
+		return fc_human_ns((uint64_t)(score->cost * 1e9), text);
+	}
+}
+
+static void add_score(struct fc_table *table, const struct tune *tune, const char *name,
+		      const struct fc_tune_score *score)
+{
+	char text[FC_HUMAN_BYTES];
+	fc_table_cell(table, "%s", name);
+	fc_table_cell(table, "%s", cost_text(tune, score, text));
+	fc_table_cell(table, "%s", fc_human_ns((uint64_t)(score->ttft_mean_s * 1e9), text));
+	fc_table_cell(table, "%s", fc_human_ns((uint64_t)(score->ttft_p99_s * 1e9), text));
+	fc_table_cell(table, "%.2f %%", 100 * score->hit_rate);
+	fc_table_cell(table, "%s", fc_human_bytes((uint64_t)score->writes_per_day, text));
+}
+
+static int print_scores(const struct tune *tune, FILE *file)
+{
+	static const char *const titles[] = {"", "objective", "TTFT mean", "p99", "of input", "written a day"};
+	const struct fc_tune_result *result = &tune->result;
+	struct fc_table table;
+	fc_table_init(&table, "lrrrrr");
+	for (size_t i = 0; i < fc_array_len(titles); i++)
+		fc_table_cell(&table, "%s", titles[i]);
+	add_score(&table, tune, "training, as given", &result->training_start);
+	add_score(&table, tune, "training, tuned", &result->training_best);
+	add_score(&table, tune, "held out, as given", &result->held_start);
+	add_score(&table, tune, "held out, tuned", &result->held_best);
+	int code = fc_table_print(&table, file);
+	fc_table_deinit(&table);
+	return code;
+}
+
+static int print_steps(const struct tune *tune, FILE *file)
+{
+	char text[FC_HUMAN_BYTES];
+	struct fc_table table;
+	fc_table_init(&table, "llr");
+	for (size_t i = 0; i < tune->result.step_count; i++) {
+		const struct fc_tune_step *step = &tune->result.steps[i];
+		fc_table_cell(&table, "%s", step->setting);
+		fc_table_cell(&table, "%s", step->value);
+		fc_table_cell(&table, "%s", cost_text(tune, &step->score, text));
+	}
+	int code = fc_table_print(&table, file);
+	fc_table_deinit(&table);
+	return code;
+}
+
+static int print(const struct tune *tune, FILE *file)
+{
+	const struct fc_tune_result *result = &tune->result;
+	fprintf(file, "%llu sessions or requests to search on, %llu held out; %llu runs on %s\n\n",
+		(unsigned long long)unit_count(tune->training), (unsigned long long)unit_count(tune->held_out),
+		(unsigned long long)result->run_count, tune->hardware.name);
+	int code = FC_OK;
+	if (result->step_count == 0)
+		fprintf(file, "Nothing that was tried is better than the settings as given.\n");
+	else
+		code = print_steps(tune, file);
+	fputc('\n', file);
+	if (code == FC_OK)
+		code = print_scores(tune, file);
+	if (result->is_over_limit)
+		fprintf(file,
+			"\nNothing that was tried writes as little as --writes-per-day allows; this comes nearest.\n");
+	if (result->is_start_better)
+		fprintf(file,
+			"\nOn the sessions that were held out this is worse than the settings as given, which are "
+			"therefore recommended.\n");
+	return code;
+}
+
+/* ---- the file for --config ---- */
+
+/* Of a setting that was changed more than once, the last value counts. */
+static bool is_last_of_its_name(const struct fc_tune_result *result, size_t index)
+{
+	for (size_t i = index + 1; i < result->step_count; i++)
+		if (strcmp(result->steps[i].setting, result->steps[index].setting) == 0)
+			return false;
+	return true;
+}
+
+static void write_step(FILE *file, const struct fc_tune_step *step)
+{
+	const char *names = step->setting, *values = step->value;
+	while (*names != 0) {
+		size_t name_len = strcspn(names, " "), value_len = strcspn(values, " ");
+		fprintf(file, "%.*s: %.*s\n", (int)name_len, names, (int)value_len, values);
+		names += name_len + (names[name_len] == ' ');
+		values += value_len + (values[value_len] == ' ');
+	}
+}
+
+static void write_settings(const struct tune *tune, FILE *file)
+{
+	const struct fc_tune_result *result = &tune->result;
+	char given[FC_HUMAN_BYTES], tuned[FC_HUMAN_BYTES];
+	fprintf(file,
+		"# Settings found by flatcake tune on %s. What is not named keeps its default.\n"
+		"# On the sessions that were held out: %s with these, %s without.\n",
+		tune->hardware.name, cost_text(tune, &result->held_best, tuned),
+		cost_text(tune, &result->held_start, given));
+	if (result->is_start_better) {
+		fprintf(file, "# That is worse, so nothing is changed.\n");
+		return;
+	}
+	for (size_t i = 0; i < result->step_count; i++)
+		if (is_last_of_its_name(result, i))
+			write_step(file, &result->steps[i]);
+}
+
+static int write_file(const struct tune *tune, struct fc_error *error)
+{
+	char *text = NULL;
+	size_t bytes = 0;
+	FILE *file = open_memstream(&text, &bytes);
+	if (file == NULL)
+		return fc_error_set(error, FC_ENOMEM, "--output: no memory");
+	write_settings(tune, file);
+	int code = fclose(file) == 0 ? FC_OK : fc_error_set(error, FC_ENOMEM, "--output: no memory");
+	if (code == FC_OK)
+		code = fc_whole_file_write(tune->config.output_path, text, bytes, "--output", error);
+	free(text);
+	return code;
+}
+
+/* ---- for machines ---- */
+
+static json_t *score_json(const struct fc_tune_score *score)
+{
+	return json_pack("{s:f, s:f, s:f, s:f, s:f}", "objective", score->cost, "ttft_mean_s", score->ttft_mean_s,
+			 "ttft_p99_s", score->ttft_p99_s, "delivered_rate", score->hit_rate,
+			 "ssd_bytes_written_per_day", score->writes_per_day);
+}
+
+static json_t *result_json(const struct tune *tune)
+{
+	const struct fc_tune_result *result = &tune->result;
+	json_t *steps = json_array();
+	for (size_t i = 0; i < result->step_count; i++)
+		json_array_append_new(steps,
+				      json_pack("{s:s, s:s, s:o}", "setting", result->steps[i].setting, "value",
+						result->steps[i].value, "score", score_json(&result->steps[i].score)));
+	return json_pack("{s:s, s:I, s:o, s:o, s:o, s:o, s:o, s:b, s:b}", "hardware", tune->hardware.name, "runs",
+			 (json_int_t)result->run_count, "steps", steps, "training_given",
+			 score_json(&result->training_start), "training_tuned", score_json(&result->training_best),
+			 "held_out_given", score_json(&result->held_start), "held_out_tuned",
+			 score_json(&result->held_best), "is_given_recommended", result->is_start_better,
+			 "is_over_limit", result->is_over_limit);
+}
+
+/* ---- the command ---- */
+
+static void on_step(void *context, const char *setting)
+{
+	struct tune *tune = context;
+	(void)setting;
+	fc_progress_set(&tune->progress, fc_min_u64(tune->settings_tried++, STEPS_EXPECTED));
+}
+
+static int search(struct tune *tune, struct fc_error *error)
+{
+	struct fc_tune_opts opts = {
+		.training = tune->training,
+		.held_out = tune->held_out,
+		.geometry = &tune->geometry,
+		.hardware = &tune->hardware,
+		.config = &tune->config,
+		.objective = tune->config.objective,
+		.tolerance = tune->config.tolerance,
+		.writes_per_day_max = tune->config.writes_per_day_max,
+		.step_cb = on_step,
+		.context = tune,
+	};
+	fc_progress_init(&tune->progress, stderr, fc_clock_real(), "tune", STEPS_EXPECTED);
+	int code = fc_tune(&opts, &tune->result, error);
+	fc_progress_deinit(&tune->progress);
+	return code;
+}
+
+static int report(const struct tune *tune, struct fc_error *error)
+{
+	const struct fc_config *config = &tune->config;
+	bool is_settings_only = config->output_path != NULL && strcmp(config->output_path, "-") == 0;
+	if (!fc_json_replaces_text(config) && !is_settings_only && print(tune, stdout) != FC_OK)
+		return fc_error_set(error, FC_EIO, "cannot print the result");
+	int code = config->output_path == NULL ? FC_OK : write_file(tune, error);
+	if (code != FC_OK || config->json_path == NULL)
+		return code;
+	return fc_json_write(config->json_path, result_json(tune), error);
+}
+
+int fc_command_tune(const struct fc_config *config, struct fc_error *error)
+{
+	struct tune tune = {.config = *config};
+	struct fc_store_opts unused;
+	int code = fc_hardware_load(&tune.hardware, config->hardware, error);
+	if (code == FC_OK) {
+		fc_replay_use_profile(&tune.config, &tune.hardware);
+		code = load(&tune, error);
+	}
+	if (code == FC_OK)
+		code = fc_replay_make_options(&tune.config, tune.training, &tune.geometry, &unused, error);
+	if (code == FC_OK)
+		code = search(&tune, error);
+	if (code == FC_OK)
+		code = report(&tune, error);
+	fc_trace_free(tune.training);
+	fc_trace_free(tune.held_out);
+	fc_hardware_deinit(&tune.hardware);
+	return code;
+}
