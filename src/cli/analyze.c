@@ -5,6 +5,7 @@
 #include "cli/analyze_report.h"
 #include "cli/commands.h"
 #include "cli/json_file.h"
+#include "cli/replay_trace.h"
 #include "report/page.h"
 
 #include <math.h>
@@ -34,20 +35,6 @@ size_t fc_analyze_curve_sizes(const struct fc_analyze_report *report, uint64_t s
 			break;
 	}
 	return count;
-}
-
-static int load(const struct fc_config *config, struct fc_trace **trace, struct fc_error *error)
-{
-	struct fc_trace_opts opts;
-	fc_trace_opts_init(&opts);
-	opts.is_lenient = config->is_lenient;
-	opts.share_prompts = config->is_sharing_prompts;
-	opts.include_subagents = config->has_subagents;
-	opts.skip = config->skip_count;
-	opts.limit = config->session_count;
-	opts.seed = config->seed;
-	opts.concurrent_sessions = (uint32_t)fc_min_u64(config->concurrency, UINT32_MAX);
-	return fc_trace_load(config->arguments, (size_t)config->argument_count, &opts, trace, error);
 }
 
 static int write_page(const struct fc_analyze_report *report, struct fc_error *error)
@@ -106,7 +93,7 @@ int fc_command_analyze(const struct fc_config *config, struct fc_error *error)
 {
 	struct fc_analyze_report report = {.config = config};
 	struct fc_trace *trace = NULL;
-	int code = load(config, &trace, error);
+	int code = fc_replay_load_trace(config, &trace, error);
 	report.trace = trace;
 	if (code == FC_OK)
 		code = fc_analyze_with(&report, print, NULL, error);

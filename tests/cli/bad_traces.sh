@@ -14,13 +14,17 @@ complain() {
 	failed=1
 }
 
-# run COMMAND FILE OPTION...: replay on a store that is new each time
+commands='analyze replay simulate'
+
+# run COMMAND FILE OPTION...: replay on a store that is new each time, and also simulated
 run() {
 	run_command=$1 run_file=$2
 	shift 2
 	rm -rf store
 	if [ "$run_command" = replay ]; then
 		"$FLATCAKE" replay "$run_file" --dir store --ssd 16MiB --memory 4MiB --scale "${scale:-4096}" "$@" >out 2>err
+	elif [ "$run_command" = simulate ]; then
+		"$FLATCAKE" replay "$run_file" --simulate --policy flat --ssd 16MiB --memory 4MiB --scale "${scale:-4096}" "$@" >out 2>err
 	else
 		"$FLATCAKE" "$run_command" "$run_file" "$@" >out 2>err
 	fi
@@ -40,7 +44,7 @@ good_lines() {
 # bad NAME TEXT PLACE: the text stands behind two good lines; refused at PLACE, left out with --lenient
 bad() {
 	{ good_lines && printf '%b\n' "$2"; } >bad.jsonl
-	for command in analyze replay; do
+	for command in $commands; do
 		run $command bad.jsonl
 		status=$?
 		if [ $status -ne 2 ] || ! grep -qF -- "flatcake: bad.jsonl:3: $3" err; then
@@ -82,7 +86,7 @@ bad_turn() {
 		printf '{"t":0,"type":"s","in":130,"out":64,"hash_ids":[1,2]},\n%s,\n' "$2"
 		printf '{"t":2.5,"type":"n","in":200,"out":64,"hash_ids":[1,2,3]}]}\n'
 	} >bad.json
-	for command in analyze replay; do
+	for command in $commands; do
 		run $command bad.json
 		status=$?
 		if [ $status -ne 2 ] || ! grep -qF -- "flatcake: bad.json:3: requests[1]$3" err; then
@@ -107,7 +111,7 @@ bad_turn 'an unknown type' '{"t":1,"type":"q"}' '.type: "q"; allowed: '
 
 # refused NAME FILE TEXT: an error, also with --lenient
 refused() {
-	for command in analyze replay; do
+	for command in $commands; do
 		for option in --seed=1 --lenient; do
 			run $command "$2" $option
 			status=$?
@@ -136,6 +140,9 @@ same() {
 	cmp -s out good.analysis || complain "$1: reads unlike good.jsonl"
 	run replay "$2" || complain "replay, $1: refused"
 	grep -qE '^input blocks +5$' out || complain "replay, $1: not five blocks"
+	run simulate "$2" --json - || complain "simulate, $1: refused"
+	[ -f good.simulation ] || cp out good.simulation
+	cmp -s out good.simulation || complain "simulate, $1: another result"
 }
 same 'the file itself' good.jsonl
 sed 's/$/\r/' good.jsonl >crlf.jsonl
@@ -166,6 +173,8 @@ counts() {
 	if grep -qiwE -- '-?nan|-?inf' out; then complain "$1: a number that is none"; fi
 	run replay test.jsonl || complain "replay, $1: refused"
 	if grep -qiwE -- '-?nan|-?inf' out; then complain "replay, $1: a number that is none"; fi
+	run simulate test.jsonl || complain "simulate, $1: refused"
+	if grep -qiwE -- '-?nan|-?inf' out; then complain "simulate, $1: a number that is none"; fi
 }
 printf '%s\n%s\n' "$(request 0 9 1)" "$(request 1 9 4294967297)" >test.jsonl
 counts 'ids that are equal in 32 bits' '"references":2,"unique":2,'
