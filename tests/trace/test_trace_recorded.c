@@ -2,6 +2,7 @@
  * folder that FC_SHARED names (or its folder "traces"), else in ../shared/traces beside the sources. Skipped where they
  * are not. */
 #define _GNU_SOURCE
+#include "analyze/analyze.h"
 #include "trace_files.h"
 
 struct counts {
@@ -61,6 +62,20 @@ static struct counts count(const struct fc_trace *trace, uint64_t id_bound)
 	return counts;
 }
 
+/* `flatcake analyze` counts runs of blocks, not blocks, and must come to the same. */
+static void assert_analysis_agrees(const struct fc_trace *trace, const struct counts *counts)
+{
+	struct fc_analysis analysis;
+	struct fc_analyze_opts opts = {.dram_blocks = 1000};
+	assert_int_equal(fc_analyze(trace, &opts, &analysis), 0);
+	assert_int_equal(analysis.reference_count, counts->references);
+	assert_int_equal(analysis.list_hits, counts->prefix);
+	assert_int_equal(analysis.hits, counts->prefix);
+	assert_int_equal(analysis.unique_count, counts->unique);
+	assert_int_equal(analysis.once_count, counts->once);
+	fc_analysis_deinit(&analysis);
+}
+
 static void the_claude_code_sessions_have_their_published_counts(void **state)
 {
 	(void)state;
@@ -71,6 +86,7 @@ static void the_claude_code_sessions_have_their_published_counts(void **state)
 	struct fc_trace *trace = load(recorded("claude-code.tar.zst"), &opts);
 	assert_int_equal(trace->session_count, 426);
 	struct counts counts = count(trace, trace->id_bound);
+	assert_analysis_agrees(trace, &counts);
 	assert_int_equal(counts.requests, 29843);
 	assert_int_equal(counts.references, 55385164);
 	assert_int_equal(counts.prefix, 53422638);
@@ -87,6 +103,7 @@ static void shared_prompts_and_subagents_change_the_counts_as_they_should(void *
 	(void)state;
 	struct fc_trace *trace = load(recorded("claude-code.tar.zst"), NULL);
 	struct counts counts = count(trace, trace->id_bound);
+	assert_analysis_agrees(trace, &counts);
 	assert_int_equal(counts.requests, 29843 + 533);
 	assert_int_equal(counts.references, trace->reference_count);
 	assert_int_equal(counts.unique, trace->id_bound);
@@ -100,6 +117,7 @@ static void the_mooncake_requests_have_their_published_counts(void **state)
 	(void)state;
 	struct fc_trace *trace = load(recorded("mooncake-conversation.jsonl.zst"), NULL);
 	struct counts counts = count(trace, 1 << 20);
+	assert_analysis_agrees(trace, &counts);
 	assert_int_equal(counts.requests, 7200);
 	assert_int_equal(counts.references, 179545);
 	assert_int_equal(counts.prefix, 62617);
