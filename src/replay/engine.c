@@ -39,6 +39,7 @@ struct request {
 struct worker {
 	struct engine *engine;
 	struct fc_world_event event; /* the end of the phase */
+	struct fc_world_event kick;  /* the beginning of one, when all that comes in the same moment is there */
 	uint32_t number;
 	struct fc_link ready, prefills;
 	struct fc_heap decodes; /* by end_step */
@@ -419,6 +420,13 @@ static void wake_worker(struct worker *worker)
 	if (worker->is_running)
 		cut_phase(worker);
 	else
+		fc_world_at(&worker->engine->world, &worker->kick, worker->engine->world.now_ns);
+}
+
+static void on_kick(struct fc_world_event *event)
+{
+	struct worker *worker = fc_container_of(event, struct worker, kick);
+	if (!worker->is_running)
 		run_worker(worker);
 }
 
@@ -591,6 +599,7 @@ static int init_workers(struct engine *engine)
 		worker->engine = engine;
 		worker->number = (uint32_t)i;
 		worker->event.fire = on_phase_end;
+		worker->kick.fire = on_kick;
 		fc_list_init(&worker->ready);
 		fc_list_init(&worker->prefills);
 		int code = fc_heap_init(&worker->decodes, &alloc, hardware->batch_max, ends_before, NULL);

@@ -202,7 +202,7 @@ uint64_t fc_hardware_prefill_ns(const struct fc_hardware *hardware, uint64_t tok
 	double time_ns = (double)tokens * 1e9 / hardware->prefill_tokens_per_s;
 	if (hardware->prefill_context_tokens > 0)
 		time_ns *= 1 + ((double)context + (double)tokens / 2) / (double)hardware->prefill_context_tokens;
-	return (uint64_t)time_ns;
+	return (uint64_t)(time_ns + 0.5);
 }
 
 uint64_t fc_hardware_decode_ns(const struct fc_hardware *hardware, uint64_t requests, uint64_t kv_bytes)

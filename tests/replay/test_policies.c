@@ -1,0 +1,238 @@
+/* What every policy owes the engine, over generated traces and budgets that are far too small; and that results do not
+ * depend on how many processes compute them. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "replay/simulation.h"
+#include "trace/generate.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct scene {
+	struct fc_trace *trace;
+	struct fc_geometry geometry;
+	struct fc_hardware hardware;
+	struct fc_config config;
+	uint64_t block_bytes;
+};
+
+static void make_scene(struct scene *scene, uint64_t seed, const char *model)
+{
+	struct fc_generate_opts generate;
+	struct fc_trace_opts trace_opts;
+	struct fc_config_problem problem;
+	struct fc_config_sources sources = {.command = FC_COMMAND_REPLAY};
+	struct fc_error error = {0};
+	fc_generate_opts_init(&generate);
+	fc_trace_opts_init(&trace_opts);
+	generate.seed = trace_opts.seed = seed;
+	generate.session_count = 8;
+	generate.turn_scale = 0.15;
+	generate.token_scale = 0.2;
+	trace_opts.concurrent_sessions = 4;
+	assert_int_equal(fc_trace_generate(&generate, &trace_opts, &scene->trace, &error), FC_OK);
+	assert_int_equal(fc_config_load(&scene->config, &sources, &problem), FC_OK);
+	scene->config.seed = seed;
+	if (fc_geometry_preset(&scene->geometry, model, scene->trace->block_tokens, 64, &error) != FC_OK ||
+	    fc_hardware_load(&scene->hardware, "8xb200-deepseek-v4-flash", &error) != FC_OK)
+		fail_msg("%s", error.text);
+	scene->hardware.workers = 2;
+	scene->block_bytes =
+		(uint64_t)(fc_geometry_bytes_per_token(&scene->geometry) * scene->geometry.block_tokens + 0.5);
+}
+
+static void free_scene(struct scene *scene)
+{
+	fc_trace_free(scene->trace);
+	fc_config_free(&scene->config);
+	fc_hardware_deinit(&scene->hardware);
+}
+
+static void check_outcome(const struct scene *scene, const struct fc_policy_type *policy, struct fc_outcome *outcome)
+{
+	unsigned __int128 parts = 0;
+	uint64_t delivered_bytes = outcome->media_bytes[FC_MEMORY] + outcome->media_bytes[FC_SSD];
+	for (int part = 0; part < FC_TTFT_PART_COUNT; part++)
+		parts += outcome->parts[part].sum;
+	assert_int_equal(outcome->requests, scene->trace->request_count);
+	assert_int_equal(outcome->ttft.count, scene->trace->request_count);
+	assert_true(parts == outcome->ttft.sum);
+	assert_int_equal(outcome->blocks, scene->trace->reference_count);
+	assert_true(outcome->delivered_blocks <= outcome->possible_blocks);
+	assert_true(outcome->possible_blocks <= outcome->seen_blocks);
+	assert_true(outcome->seen_blocks < outcome->blocks);
+	assert_true(outcome->bytes_read >= outcome->media_bytes[FC_SSD]);
+	assert_true(outcome->drive_bytes_read >= outcome->bytes_read);
+	/* Chunks and windows make it more, never less; Mooncake may have brought what the model cannot resume from. */
+	assert_true(delivered_bytes >= outcome->delivered_blocks * scene->block_bytes);
+	if (policy->has_no_ssd)
+		assert_int_equal(outcome->drive_bytes_written, 0);
+	if (policy->has_no_memory)
+		assert_int_equal(outcome->media_bytes[FC_MEMORY], 0);
+}
+
+static void run_one(const struct scene *scene, const struct fc_policy_type *policy, uint64_t memory_bytes,
+		    uint64_t ssd_bytes, struct fc_outcome *outcome)
+{
+	struct fc_error error = {0};
+	struct fc_engine_opts opts = {
+		.trace = scene->trace,
+		.geometry = &scene->geometry,
+		.hardware = &scene->hardware,
+		.config = &scene->config,
+		.policy = policy,
+		.memory_bytes = memory_bytes,
+		.ssd_bytes = ssd_bytes,
+		.rate_per_s = 4,
+	};
+	if (fc_engine_run(&opts, outcome, &error) != FC_OK)
+		fail_msg("%s: %s", policy->name, error.text);
+	check_outcome(scene, policy, outcome);
+}
+
+static void every_policy_keeps_the_contract(void **state)
+{
+	static const char *const models[] = {"deepseek-v4-flash", "llama-3.1-8b"};
+	struct fc_outcome *outcome = calloc(1, sizeof(*outcome));
+	(void)state;
+	for (uint64_t seed = 1; seed <= 4; seed++) {
+		struct scene scene;
+		make_scene(&scene, seed, models[seed % 2]);
+		for (size_t i = 0; fc_policy_at(i) != NULL; i++) {
+			const struct fc_policy_type *policy = fc_policy_at(i);
+			run_one(&scene, policy, 64ull << 20, 1ull << 30, outcome); /* room */
+			if (strcmp(policy->name, "infinite-dram") == 0)
+				assert_int_equal(outcome->delivered_blocks, outcome->possible_blocks);
+			if (strcmp(policy->name, "recompute") == 0)
+				assert_int_equal(outcome->delivered_blocks, 0);
+			run_one(&scene, policy, 1ull << 20, 16ull << 20, outcome); /* far too little */
+		}
+		free_scene(&scene);
+	}
+	free(outcome);
+}
+
+static void flat_delivers_what_there_is_room_for(void **state)
+{
+	struct fc_outcome *outcome = calloc(1, sizeof(*outcome));
+	struct scene scene;
+	(void)state;
+	make_scene(&scene, 7, "deepseek-v4-flash");
+	for (size_t i = 0; fc_policy_at(i) != NULL; i++) {
+		if (strncmp(fc_policy_at(i)->name, "flat", 4) != 0)
+			continue;
+		run_one(&scene, fc_policy_at(i), 1ull << 20, 1ull << 30, outcome);
+		/* a prompt that is shared for the first time was not known to be, when it was written */
+		assert_true(outcome->delivered_blocks >= outcome->possible_blocks * 99 / 100);
+	}
+	free_scene(&scene);
+	free(outcome);
+}
+
+static void outcomes_do_not_depend_on_the_number_of_processes(void **state)
+{
+	struct scene scene;
+	struct fc_simulation first, second;
+	struct fc_error error = {0};
+	(void)state;
+	make_scene(&scene, 3, "deepseek-v4-flash");
+	scene.config.policies = "flat,mooncake,lmcache,recompute";
+	scene.config.rates = "1,max";
+	struct fc_simulation_opts opts = {
+		.trace = scene.trace,
+		.geometry = &scene.geometry,
+		.hardware = &scene.hardware,
+		.config = &scene.config,
+		.memory_bytes = 8ull << 20,
+		.ssd_bytes = 1ull << 30,
+	};
+	scene.config.job_count = 1;
+	assert_int_equal(fc_simulation_init(&first, &opts, &error), FC_OK);
+	assert_int_equal(fc_simulation_run(&first, &error), FC_OK);
+	scene.config.job_count = 5;
+	assert_int_equal(fc_simulation_init(&second, &opts, &error), FC_OK);
+	assert_int_equal(fc_simulation_run(&second, &error), FC_OK);
+	assert_int_equal(first.run_count, 8);
+	for (size_t i = 0; i < first.run_count; i++) {
+		first.runs[i].outcome->real_ns = second.runs[i].outcome->real_ns = 0;
+		assert_memory_equal(first.runs[i].outcome, second.runs[i].outcome, sizeof(struct fc_outcome));
+	}
+	fc_simulation_deinit(&first);
+	fc_simulation_deinit(&second);
+	free_scene(&scene);
+}
+
+static void mistakes_in_names_and_settings_are_refused_before_anything_runs(void **state)
+{
+	static const struct {
+		const char *policies, *settings, *text;
+	} mistakes[] = {
+		{"flat,flut", NULL, "there is no \"flut\""},
+		{"mooncake", "mooncake.stagin=1GiB", "policy mooncake has no setting \"stagin\""},
+		{"mooncake", "mooncake.staging=much", "--set mooncake.staging: \"much\" does not fit"},
+		{"mooncake", "moncake.staging=1GiB", "there is no policy \"moncake\""},
+		{"mooncake", "staging", "POLICY.KEY=VALUE is allowed"},
+	};
+	struct scene scene;
+	(void)state;
+	make_scene(&scene, 1, "deepseek-v4-flash");
+	struct fc_simulation_opts opts = {.trace = scene.trace, .config = &scene.config};
+	for (size_t i = 0; i < fc_array_len(mistakes); i++) {
+		struct fc_simulation simulation;
+		struct fc_error error = {0};
+		scene.config.policies = mistakes[i].policies;
+		scene.config.policy_settings = mistakes[i].settings;
+		assert_int_equal(fc_simulation_init(&simulation, &opts, &error), FC_EINVAL);
+		assert_non_null(strstr(error.text, mistakes[i].text));
+		fc_simulation_deinit(&simulation);
+	}
+	free_scene(&scene);
+}
+
+/* A load of more than the staging buffer holds ends where it is full; what is missing is counted, and computed. */
+static void a_full_staging_buffer_cuts_mooncake_s_loads(void **state)
+{
+	struct fc_outcome *large = calloc(1, sizeof(*large)), *small = calloc(1, sizeof(*small));
+	struct scene scene;
+	struct fc_error error = {0};
+	(void)state;
+	make_scene(&scene, 5, "llama-3.1-8b");
+	struct fc_engine_opts opts = {
+		.trace = scene.trace,
+		.geometry = &scene.geometry,
+		.hardware = &scene.hardware,
+		.config = &scene.config,
+		.policy = fc_policy_find("mooncake", 8),
+		.memory_bytes = 40ull << 20,
+		.ssd_bytes = 4ull << 30,
+		.rate_per_s = 0.2,
+	};
+	opts.settings = "mooncake.staging=100GiB,mooncake.host_ratio=1000,mooncake.bucket_objects=8";
+	assert_int_equal(fc_engine_run(&opts, large, &error), FC_OK);
+	opts.settings = "mooncake.staging=4MiB,mooncake.host_ratio=1000,mooncake.bucket_objects=8";
+	assert_int_equal(fc_engine_run(&opts, small, &error), FC_OK);
+	assert_true(large->media_bytes[FC_SSD] > 0);
+	assert_true(small->cancelled_blocks > 0);
+	assert_true(small->media_bytes[FC_SSD] < large->media_bytes[FC_SSD]);
+	assert_true(small->delivered_blocks < large->delivered_blocks);
+	free_scene(&scene);
+	free(large);
+	free(small);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(every_policy_keeps_the_contract),
+		cmocka_unit_test(flat_delivers_what_there_is_room_for),
+		cmocka_unit_test(outcomes_do_not_depend_on_the_number_of_processes),
+		cmocka_unit_test(mistakes_in_names_and_settings_are_refused_before_anything_runs),
+		cmocka_unit_test(a_full_staging_buffer_cuts_mooncake_s_loads),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
