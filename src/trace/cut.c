@@ -4,6 +4,7 @@
 
 #include "base/check.h"
 
+#include <endian.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -37,11 +38,29 @@ static bool is_digit(char byte)
 	return byte >= '0' && byte <= '9';
 }
 
+/* Eight digits at once, the first in the lowest byte: pairs, then fours, then all. False if one is none. */
+static bool read_eight_digits(const char *at, uint64_t *number)
+{
+	uint64_t bytes;
+	memcpy(&bytes, at, sizeof(bytes));
+	bytes = le64toh(bytes);
+	if ((bytes & 0xf0f0f0f0f0f0f0f0) != 0x3030303030303030 ||
+	    ((bytes + 0x0606060606060606) & 0xf0f0f0f0f0f0f0f0) != 0x3030303030303030)
+		return false;
+	bytes = (bytes & 0x0f0f0f0f0f0f0f0f) * (10 << 8 | 1) >> 8;
+	bytes = (bytes & 0x00ff00ff00ff00ff) * (100 << 16 | 1) >> 16;
+	*number = (bytes & 0x0000ffff0000ffff) * (10000ull << 32 | 1) >> 32;
+	return true;
+}
+
 /* One integer from 0 to 2^64 - 1 without a leading zero; NULL for anything else. */
 static const char *read_integer(const char *at, const char *end, uint64_t *number)
 {
 	const char *first = at;
+	uint64_t eight;
 	*number = 0;
+	for (; end - at >= 8 && at - first <= SAFE_DIGITS - 8 && read_eight_digits(at, &eight); at += 8)
+		*number = *number * 100000000 + eight;
 	for (; at < end && is_digit(*at) && at - first < SAFE_DIGITS; at++)
 		*number = *number * 10 + (uint64_t)(*at - '0');
 	for (; at < end && is_digit(*at); at++) {

@@ -36,6 +36,43 @@ static void lists_are_read_and_numbered(void **state)
 	fc_cut_deinit(&cut);
 }
 
+static void integers_of_every_length_are_read(void **state)
+{
+	(void)state;
+	static const char digits[] = "12345678909876543210";
+	struct fc_cut cut = {0};
+	uint64_t count, wanted = 0;
+	for (int length = 1; length <= 20; length++) {
+		char record[128];
+		wanted = wanted * 10 + (uint64_t)(digits[length - 1] - '0');
+		snprintf(record, sizeof(record), "{\"hash_ids\":[%.*s, %.*s ,%.*s]}", length, digits, length, digits,
+			 length, digits);
+		assert_int_equal(fc_cut_record(&cut, record, strlen(record)), 1);
+		const uint64_t *ids = fc_cut_list(&cut, -1, &count);
+		assert_int_equal(count, 3);
+		for (uint64_t i = 0; i < count; i++)
+			assert_int_equal(ids[i], wanted);
+	}
+	fc_cut_deinit(&cut);
+}
+
+static void what_is_nearly_a_digit_is_none(void **state)
+{
+	(void)state;
+	static const char near[] = "/:;?@`p\x20\xb0\xb9\xff";
+	struct fc_cut cut = {0};
+	for (size_t i = 0; i < strlen(near); i++) {
+		for (int place = 0; place < 16; place++) {
+			char record[] = "{\"hash_ids\":[1111111111111111]}";
+			record[strlen("{\"hash_ids\":[") + (size_t)place] = near[i];
+			bool is_space = near[i] == ' ' && (place == 0 || place == 15);
+			assert_int_equal(fc_cut_record(&cut, record, strlen(record)), 1);
+			assert_int_equal(cut.list_count, is_space);
+		}
+	}
+	fc_cut_deinit(&cut);
+}
+
 static void a_digit_behind_a_list_does_not_become_part_of_its_number(void **state)
 {
 	(void)state;
@@ -120,6 +157,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(lists_are_read_and_numbered),
+		cmocka_unit_test(integers_of_every_length_are_read),
+		cmocka_unit_test(what_is_nearly_a_digit_is_none),
 		cmocka_unit_test(a_digit_behind_a_list_does_not_become_part_of_its_number),
 		cmocka_unit_test(a_list_with_anything_else_stays),
 		cmocka_unit_test(nothing_is_cut_where_a_number_could_be_taken_for_a_list),
