@@ -2,7 +2,7 @@
 # What `make demo-llm` does, with a smaller model: every system that stores says what the one says that never forgets, in
 # every bit, and nothing but the results is left.
 . "$FC_SOURCE_DIR/tests/llama/prepare"
-LLAMA="$llama" SANITIZE="${FC_SANITIZE:-}" "$here/demo" "$FC_BUILD_DIR" "$work/demo" small
+LLAMA="$llama" "$here/demo" "$FC_BUILD_DIR" "$work/demo" small
 
 # system-of-the-result field: a number
 number() {
