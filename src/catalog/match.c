@@ -28,7 +28,7 @@ static struct fc_index_query query_for(const struct fc_catalog *catalog, const s
 {
 	uint64_t span = fc_group_span(&catalog->geometry, group);
 	return (struct fc_index_query){
-		.keys = keys + fc_group_key_position(span, block_first),
+		.keys = count > 0 ? keys + fc_group_key_position(span, block_first) : NULL, /* no blocks, no keys */
 		.stride = span,
 		.count = count,
 		.group = group,
