@@ -39,7 +39,7 @@ static void add_curve(const struct fc_analyze_report *report, struct fc_page *pa
 		.note = "Also the distribution of reuse distances: a block that comes back after so many distinct "
 			"bytes is "
 			"a hit from that size on.",
-		.x = {.label = "size", .is_logarithmic = true, .print = print_bytes},
+		.x = {.label = "size", .is_logarithmic = true, .is_binary = true, .print = print_bytes},
 		.y = {.label = "hits, of all blocks", .is_from_zero = true, .print = print_percent},
 		.series = series,
 		.series_count = 2,

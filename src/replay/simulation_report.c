@@ -146,7 +146,8 @@ static void add_over_load(struct report *report, struct fc_plot plot, double (*y
 static void add_over_memory(struct report *report, struct fc_plot plot,
 			    double (*y_of)(const struct fc_outcome *outcome))
 {
-	plot.x = (struct fc_axis){.label = "DRAM for the cache", .is_logarithmic = true, .print = print_bytes};
+	plot.x = (struct fc_axis){
+		.label = "DRAM for the cache", .is_logarithmic = true, .is_binary = true, .print = print_bytes};
 	add_lines(report, plot, report->memory_count, report->policy_count * report->rate_count, memory_of, y_of);
 }
 

@@ -56,6 +56,18 @@ static void set_logarithmic(struct fc_scale *scale, double least, double most)
 	}
 }
 
+/* Marks at powers of two, of which there may be many: as far apart as MARKS_WANTED says. */
+static void set_binary(struct fc_scale *scale, double least, double most)
+{
+	double low = floor(log2(least)), high = fmax(ceil(log2(most)), low + 1);
+	double every = ceil((high - low) / MARKS_WANTED);
+	high = low + ceil((high - low) / every) * every;
+	scale->first = exp2(low);
+	scale->last = exp2(high);
+	for (double power = low; power <= high; power += every)
+		scale->marks[scale->mark_count++] = exp2(power);
+}
+
 void fc_scale_init(struct fc_scale *scale, const struct fc_plot *plot, bool is_x)
 {
 	const struct fc_axis *axis = is_x ? &plot->x : &plot->y;
@@ -73,7 +85,9 @@ void fc_scale_init(struct fc_scale *scale, const struct fc_plot *plot, bool is_x
 	}
 	bool is_empty = least > most;
 	if (axis->is_logarithmic) {
-		set_logarithmic(scale, is_empty ? 1 : least, is_empty ? 10 : most);
+		void (*set)(struct fc_scale * scale, double least, double most) =
+			axis->is_binary ? set_binary : set_logarithmic;
+		set(scale, is_empty ? 1 : least, is_empty ? 10 : most);
 		return;
 	}
 	if (is_empty)

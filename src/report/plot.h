@@ -22,6 +22,7 @@
 struct fc_axis {
 	const char *label;
 	bool is_logarithmic;
+	bool is_binary;    /* a logarithmic axis has its marks at powers of two, as sizes in bytes have */
 	bool is_from_zero; /* a linear axis begins at 0 instead of at the least value */
 	/* Writes a value for people, with its unit; NULL: as a plain number. */
 	void (*print)(char *string, size_t bytes, double value);

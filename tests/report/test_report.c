@@ -75,6 +75,21 @@ static void a_logarithmic_axis_has_whole_decades(void **state)
 	assert_false(fc_scale_has(&scale, -1));
 }
 
+static void an_axis_of_sizes_has_powers_of_two(void **state)
+{
+	(void)state;
+	const double values[] = {3.0 * (1 << 20), 900.0 * (1 << 20)};
+	struct fc_plot_series series = {.name = "s", .x = values, .y = values, .count = 2};
+	struct fc_plot plot = {.series = &series, .series_count = 1};
+	plot.x.is_logarithmic = plot.x.is_binary = true;
+	struct fc_scale scale;
+	fc_scale_init(&scale, &plot, true);
+	assert_near(scale.first, 2.0 * (1 << 20)); /* 2^21 to 2^31 in steps of 2^2: six marks, nine powers between */
+	assert_near(scale.last, 2048.0 * (1 << 20));
+	assert_int_equal(scale.mark_count, 6);
+	assert_near(scale.marks[1], 8.0 * (1 << 20));
+}
+
 static void equal_no_and_impossible_values_have_an_axis_too(void **state)
 {
 	(void)state;
@@ -236,6 +251,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_linear_axis_ends_at_round_numbers),
 		cmocka_unit_test(a_logarithmic_axis_has_whole_decades),
+		cmocka_unit_test(an_axis_of_sizes_has_powers_of_two),
 		cmocka_unit_test(equal_no_and_impossible_values_have_an_axis_too),
 		cmocka_unit_test(a_point_lies_where_its_values_say),
 		cmocka_unit_test(what_is_no_number_is_a_gap),
