@@ -146,9 +146,25 @@ static void impossible_percentiles_are_stopped(void **state)
 	assert_true(dies(ask_for_101_percent, &histogram));
 }
 
+static void a_value_that_never_occurred_changes_nothing(void **state)
+{
+	(void)state;
+	struct fc_histogram histogram = {0};
+	uint64_t value;
+	fc_histogram_add_many(&histogram, 7, 0);
+	assert_int_equal(histogram.count, 0);
+	assert_false(fc_histogram_percentile(&histogram, 50, &value));
+	fc_histogram_add_many(&histogram, 9, 3);
+	fc_histogram_add_many(&histogram, 1, 0);
+	assert_int_equal(histogram.count, 3);
+	assert_int_equal(histogram.min, 9);
+	assert_int_equal(histogram.max, 9);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_value_that_never_occurred_changes_nothing),
 		cmocka_unit_test(an_empty_histogram_has_no_percentiles),
 		cmocka_unit_test(small_numbers_are_exact),
 		cmocka_unit_test(a_single_value_is_every_percentile),

@@ -371,6 +371,42 @@ static void a_read_that_never_returns_ends_its_load_and_not_the_others(void **st
 	core_world_deinit(&world);
 }
 
+static unsigned nothing_has_ended(struct fc_device *device)
+{
+	(void)device;
+	return 0;
+}
+
+/* The engine's slots must not be written to after the load has ended, so a copy is waited for, however long. */
+static void a_copy_under_way_is_waited_for_beyond_the_time_limit(void **state)
+{
+	(void)state;
+	struct core_world world;
+	struct histories histories;
+	open_with_both(&world, &histories);
+	engine_wipe(&world.engine);
+	const struct fc_device_ops *real = world.device->ops;
+	struct fc_device_ops held = *real;
+	held.poll = nothing_has_ended;
+	world.device->ops = &held;
+	struct fc_load_opts opts = core_world_load_opts(&world, histories.on_ssd, 8);
+	struct fc_core_load *load = core_world_submit_load(&world, &opts);
+	core_world_settle(&world);
+	for (int i = 0; i < 3; i++) {
+		world.now_ns += 31 * SECOND_NS;
+		core_world_settle(&world);
+		assert_int_equal(load->state, FC_LOAD_READING);
+	}
+	world.device->ops = real;
+	core_world_settle(&world);
+	assert_int_equal(load->state, FC_LOAD_ENDED);
+	assert_int_equal(load->result.code, 0);
+	assert_int_equal(load->result.blocks, 8);
+	engine_check(&world.engine, histories.on_ssd, 8);
+	fc_core_load_free(world.core, load);
+	core_world_deinit(&world);
+}
+
 static void when_no_stream_is_left_nobody_waits_for_one(void **state)
 {
 	(void)state;
@@ -670,6 +706,7 @@ int main(void)
 		cmocka_unit_test(a_load_that_waits_too_long_ends_with_a_timeout),
 		cmocka_unit_test(a_timeout_beyond_the_end_of_time_is_none),
 		cmocka_unit_test(a_read_that_never_returns_ends_its_load_and_not_the_others),
+		cmocka_unit_test(a_copy_under_way_is_waited_for_beyond_the_time_limit),
 		cmocka_unit_test(when_no_stream_is_left_nobody_waits_for_one),
 		cmocka_unit_test(damage_shortens_the_prefix_and_a_later_save_repairs_it),
 		cmocka_unit_test(after_damage_the_layers_start_again_with_fewer_blocks),
