@@ -209,6 +209,8 @@ static void count_times(struct engine *engine, const struct request *request)
 	for (int part = 0; part < FC_TTFT_PART_COUNT; part++)
 		fc_histogram_add(&outcome->parts[part], parts[part]);
 	fc_histogram_add(&outcome->ttft, now_ns(engine) - arrival_ns);
+	if (load->bytes_read > 0)
+		fc_histogram_add(&outcome->ttft_ssd, now_ns(engine) - arrival_ns);
 }
 
 /* ---- steps ---- */

@@ -24,6 +24,7 @@ struct fc_outcome {
 	uint64_t saves_refused;
 	uint64_t output_tokens;
 	struct fc_histogram ttft, parts[FC_TTFT_PART_COUNT]; /* nanoseconds */
+	struct fc_histogram ttft_ssd;                        /* of requests that read from SSD */
 	struct fc_histogram prefetch; /* of loads that read from SSD: from arrival until all is in place */
 	struct fc_histogram read;     /* of the same: from the first byte on */
 	uint64_t read_busy_ns;        /* sum of the latter */

@@ -250,6 +250,7 @@ static json_t *run_json(const struct fc_simulation *simulation, const struct fc_
 	add_prefix(object, outcome);
 	add_bytes(object, simulation, outcome);
 	json_object_set_new(object, "ttft_ms", times_ms(&outcome->ttft));
+	json_object_set_new(object, "ttft_of_ssd_loads_ms", times_ms(&outcome->ttft_ssd));
 	for (int part = 0; part < FC_TTFT_PART_COUNT; part++)
 		json_object_set_new(parts, fc_ttft_part_name(part), times_ms(&outcome->parts[part]));
 	json_object_set_new(object, "ttft_parts_ms", parts);

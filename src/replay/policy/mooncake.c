@@ -30,6 +30,7 @@ struct mooncake_opts {
 	double host_share;      /* of the DRAM budget that is HiCache's host pool; the rest is the store's */
 	double host_ratio;      /* host pool / device pool: the limit on tokens in flight follows from it */
 	uint64_t staging_bytes; /* each worker */
+	bool is_staging_shared; /* one buffer for the node, as where one process serves all its ranks */
 	uint64_t staging_lease_ns;
 	uint64_t batch_objects, threshold_tokens;
 	uint64_t timeout_ns, timeout_token_ns /* for 1,024 tokens */, timeout_max_ns;
@@ -57,11 +58,15 @@ struct staged {
 	uint64_t bytes, expiry_ns;
 };
 
+struct staging {
+	struct fc_link staged; /* by expiry */
+	uint64_t bytes;
+};
+
 struct rank {
 	struct fc_link waiting;
 	struct job *job;
-	struct fc_link staged; /* by expiry */
-	uint64_t staged_bytes;
+	struct staging staging;
 };
 
 struct mooncake {
@@ -95,34 +100,35 @@ static void use_in_host(struct mooncake *mooncake, uint32_t number)
 
 /* ---- staging ---- */
 
-static void free_expired(struct mooncake *mooncake, struct rank *rank, bool is_all)
+static void free_expired(struct mooncake *mooncake, struct staging *staging, bool is_all)
 {
-	while (!fc_list_is_empty(&rank->staged)) {
-		struct staged *staged = fc_container_of(rank->staged.next, struct staged, link);
+	while (!fc_list_is_empty(&staging->staged)) {
+		struct staged *staged = fc_container_of(staging->staged.next, struct staged, link);
 		if (!is_all && staged->expiry_ns > now_ns(mooncake))
 			return;
-		rank->staged_bytes -= staged->bytes;
+		staging->bytes -= staged->bytes;
 		fc_list_remove(&staged->link);
 		free(staged);
 	}
 }
 
 /* False: there is no room, also not after freeing once. */
-static bool stage(struct mooncake *mooncake, struct rank *rank, uint64_t blocks)
+static bool stage(struct mooncake *mooncake, uint32_t worker, uint64_t blocks)
 {
+	struct staging *staging = &mooncake->ranks[mooncake->opts->is_staging_shared ? 0 : worker].staging;
 	uint64_t bytes = blocks * mooncake->block_objects * (fc_align_up(mooncake->object_bytes, 4096) + 8192);
 	if (bytes == 0 || mooncake->opts->is_direct)
 		return true;
-	if (rank->staged_bytes + bytes > mooncake->opts->staging_bytes)
-		free_expired(mooncake, rank, false);
-	if (rank->staged_bytes + bytes > mooncake->opts->staging_bytes)
+	if (staging->bytes + bytes > mooncake->opts->staging_bytes)
+		free_expired(mooncake, staging, false);
+	if (staging->bytes + bytes > mooncake->opts->staging_bytes)
 		return false;
 	struct staged *staged = calloc(1, sizeof(*staged));
 	fc_check(staged != NULL);
 	staged->bytes = bytes;
 	staged->expiry_ns = now_ns(mooncake) + mooncake->opts->staging_lease_ns;
-	fc_list_push(&rank->staged, &staged->link);
-	rank->staged_bytes += bytes;
+	fc_list_push(&staging->staged, &staged->link);
+	staging->bytes += bytes;
 	return true;
 }
 
@@ -205,7 +211,7 @@ static void start_batch(struct job *job)
 		if (is_there && !is_in_memory)
 			places[job->batch_ssd++] = (uint64_t)mooncake->store.bucket_of[numbers[i]] << 32 | numbers[i];
 	}
-	if (!is_there || !stage(mooncake, &mooncake->ranks[job->turn->worker], job->batch_ssd)) {
+	if (!is_there || !stage(mooncake, job->turn->worker, job->batch_ssd)) {
 		end_prefetch(job);
 		return;
 	}
@@ -392,7 +398,7 @@ static void mooncake_close(struct fc_policy *policy)
 {
 	struct mooncake *mooncake = mooncake_of(policy);
 	for (uint64_t i = 0; i < policy->env->hardware->workers && mooncake->ranks != NULL; i++)
-		free_expired(mooncake, &mooncake->ranks[i], true);
+		free_expired(mooncake, &mooncake->ranks[i].staging, true);
 	free(mooncake->ranks);
 	fc_mooncake_store_deinit(&mooncake->store);
 	fc_lru_deinit(&mooncake->host);
@@ -435,7 +441,7 @@ static int mooncake_open(struct fc_policy **policy, const struct fc_policy_env *
 	int code = mooncake->ranks == NULL ? FC_ENOMEM : fc_lru_init(&mooncake->host, env->number_max);
 	for (uint64_t i = 0; i < env->hardware->workers && mooncake->ranks != NULL; i++) {
 		fc_list_init(&mooncake->ranks[i].waiting);
-		fc_list_init(&mooncake->ranks[i].staged);
+		fc_list_init(&mooncake->ranks[i].staging.staged);
 	}
 	if (code == FC_OK)
 		code = fc_mooncake_store_init(&mooncake->store, env, &store_opts, &mooncake->stats);
@@ -482,6 +488,7 @@ static const struct fc_option settings[] = {
 	 .ratio_min = 1,
 	 .ratio_max = 1000},
 	{.name = "staging", .type = FC_OPTION_SIZE, .field_offset = FIELD(staging_bytes), .max = 1ull << 44},
+	{.name = "shared_staging", .type = FC_OPTION_BOOL, .field_offset = FIELD(is_staging_shared)},
 	DURATION("staging_lease", staging_lease_ns),
 	NUMBER("batch", batch_objects, 1, BATCH_MAX),
 	NUMBER("threshold", threshold_tokens, 0, 1 << 20),

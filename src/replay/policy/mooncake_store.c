@@ -34,9 +34,8 @@ static bool is_high(const struct fc_mooncake_store *store)
 	return (double)store->memory.count > MEMORY_HIGH * (double)store->memory_max;
 }
 
-static void on_eviction(struct fc_world_event *event)
+static void evict(struct fc_mooncake_store *store)
 {
-	struct fc_mooncake_store *store = fc_container_of(event, struct fc_mooncake_store, eviction);
 	double excess = (double)store->memory.count / (double)store->memory_max - MEMORY_LOW;
 	double share = excess > MEMORY_EVICT_MIN ? excess : MEMORY_EVICT_MIN;
 	uint64_t count = (uint64_t)(share * (double)store->memory.count) + 1;
@@ -48,6 +47,12 @@ static void on_eviction(struct fc_world_event *event)
 		if (!fc_mooncake_on_ssd(store, oldest))
 			store->stats->bytes_lost += store->env->block_bytes;
 	}
+}
+
+static void on_eviction(struct fc_world_event *event)
+{
+	struct fc_mooncake_store *store = fc_container_of(event, struct fc_mooncake_store, eviction);
+	evict(store);
 	if (is_high(store))
 		evict_later(store);
 }
@@ -56,10 +61,11 @@ void fc_mooncake_put(struct fc_mooncake_store *store, uint32_t number)
 {
 	if (fc_lru_has(&store->memory, number))
 		return;
-	if (store->memory.count >= store->memory_max) {
-		evict_later(store);
+	/* A turn's puts come all at once here, and over seconds in truth: eviction keeps up with them. */
+	if (store->memory.count >= store->memory_max && store->memory_max > 0)
+		evict(store);
+	if (store->memory.count >= store->memory_max)
 		return; /* the put has failed */
-	}
 	fc_lru_use(&store->memory, number);
 	store->lease_ns[number] = store->env->world->now_ns;
 	store->stats->bytes_written[FC_MEMORY] += store->env->block_bytes;
