@@ -78,6 +78,7 @@ static void draw_order(uint64_t order[SESSIONS], uint64_t seed)
 	fc_random_init(&random, seed);
 	for (uint64_t i = 0; i < SESSIONS; i++) {
 		uint64_t other = fc_random_below(&random, i + 1);
+		order[i] = i;
 		order[i] = order[other];
 		order[other] = i;
 	}

@@ -163,7 +163,7 @@ static bool set_field(const struct fc_option *option, const char *value, void *f
 static void make_printable(const char *value, char shown[80])
 {
 	size_t used = 0;
-	for (; value[used] != '\0' && used < 76; used++)
+	for (; used < 76 && value[used] != '\0'; used++)
 		shown[used] = (unsigned char)value[used] < ' ' || value[used] == 127 ? '?' : value[used];
 	strcpy(shown + used, value[used] != '\0' ? "..." : "");
 }

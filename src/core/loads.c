@@ -339,9 +339,8 @@ void fc_core_check_deadlines(struct fc_core *core, uint64_t now_ns)
 	fc_list_for_each_safe(link, &core->loads)
 	{
 		struct fc_core_load *load = fc_container_of(link, struct fc_core_load, link);
-		if (load->deadline_ns != 0 && now_ns >= load->deadline_ns && !load->is_in_place)
-			interrupt(core, load, FC_ETIMEOUT);
-		else if (is_hopeless && load->state == FC_LOAD_PREPARE)
+		bool is_late = load->deadline_ns != 0 && now_ns >= load->deadline_ns && !load->is_in_place;
+		if (is_late || (is_hopeless && load->state == FC_LOAD_PREPARE))
 			interrupt(core, load, FC_ETIMEOUT);
 	}
 }
