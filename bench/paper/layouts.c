@@ -128,7 +128,8 @@ int paper_layouts(struct paper *paper)
 	int code = fc_hardware_load(&hardware, "8xh100-llama-3.1-70b", &paper->error);
 	if (code == FC_OK)
 		code = fc_geometry_preset(&geometry, hardware.model, BLOCK_TOKENS, 1, &paper->error);
-	hardware.memory_bytes = 256ull << 30; /* half of what the sessions with 64K write; those that come back to SSD are counted */
+	/* Half of what the sessions with 64K write; those that come back to SSD are counted. */
+	hardware.memory_bytes = 256ull << 30;
 	for (size_t i = 0; i < fc_array_len(published) && code == FC_OK; i++)
 		code = compare(paper, &hardware, &geometry, i, true);
 	hardware.ssd_count = 1;

@@ -18,6 +18,7 @@
 #include <string.h>
 
 #define NUMBERS_MAX (1ull << 31)
+#define TURNS_BEYOND_STREAMS 2 /* without a rate: one that is computed, one that is saved, as in a live replay */
 
 struct engine;
 
@@ -666,7 +667,10 @@ static int init(struct engine *engine)
 		code = opts->policy->open(&engine->policy, &engine->env, engine->error);
 	if (code == FC_OK)
 		code = fc_oracle_new(&engine->oracle, opts->geometry);
-	if (code == FC_OK)
+	if (code == FC_OK && opts->paths != NULL)
+		code = fc_paths_init_from(&engine->paths, opts->paths, engine->oracle,
+					  opts->config->is_storing_replies);
+	else if (code == FC_OK)
 		code = fc_paths_init(&engine->paths, opts->trace, engine->oracle, opts->geometry->name,
 				     opts->config->is_storing_replies);
 	if (code == FC_OK)

@@ -19,17 +19,19 @@
 #define FC_REPLAY_ENGINE_H
 
 #include "replay/outcome.h"
+#include "replay/paths.h"
 #include "trace/trace.h"
 
 struct fc_engine_opts {
 	const struct fc_trace *trace;
+	const struct fc_path_table *paths; /* of the trace; NULL: made on the way */
 	const struct fc_geometry *geometry;
 	const struct fc_hardware *hardware;
 	const struct fc_config *config; /* the rate, the seed, and what concerns the store */
 	const struct fc_policy_type *policy;
 	const char *settings; /* "NAME.KEY=VALUE,..."; NULL: none */
 	uint64_t memory_bytes, ssd_bytes;
-	double rate_per_s; /* INFINITY: the next request whenever a session and a place in a batch are free */
+	double rate_per_s; /* INFINITY: --streams + 2 requests a worker are always under way, as in a live replay */
 };
 
 /* FC_ENOMEM, FC_ELIMIT (a request that no worker has room for), or the policy's errors. `outcome` is zeroed first. */

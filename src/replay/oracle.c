@@ -107,6 +107,23 @@ int fc_oracle_number(struct fc_oracle *oracle, struct fc_key key, uint32_t *numb
 	return FC_OK;
 }
 
+uint32_t fc_oracle_count(const struct fc_oracle *oracle)
+{
+	return oracle->entry_count;
+}
+
+int fc_oracle_give(struct fc_oracle *oracle, uint32_t count)
+{
+	fc_check(oracle->entry_count == 0 && oracle->entries == NULL);
+	oracle->entries = malloc((count + 1ull) * sizeof(*oracle->entries));
+	if (oracle->entries == NULL)
+		return FC_ENOMEM;
+	for (uint32_t number = 0; number < count; number++)
+		oracle->entries[number] = (struct entry){.session = FC_ORACLE_NONE, .next = FC_ORACLE_NONE};
+	oracle->entry_count = oracle->entry_room = count;
+	return FC_OK;
+}
+
 /* ---- who uses what ---- */
 
 void fc_oracle_use(struct fc_oracle *oracle, const uint32_t *path, uint64_t count, uint32_t session)

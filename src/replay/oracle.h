@@ -24,6 +24,12 @@ void fc_oracle_free(struct fc_oracle *oracle);
 /* The number of a block, given with its first use. FC_ENOMEM, FC_ELIMIT (2^31 blocks). */
 FC_MUST_USE int fc_oracle_number(struct fc_oracle *oracle, struct fc_key key, uint32_t *number);
 
+/* Numbers given so far. */
+uint32_t fc_oracle_count(const struct fc_oracle *oracle);
+/* Gives the numbers below `count` to blocks that somebody else has numbered. The oracle must be new, and
+ * fc_oracle_number() is not called any more. FC_ENOMEM. */
+FC_MUST_USE int fc_oracle_give(struct fc_oracle *oracle, uint32_t count);
+
 /* A request with this path has come; `session` is FC_ORACLE_NONE when it is not known. */
 void fc_oracle_use(struct fc_oracle *oracle, const uint32_t *path, uint64_t count, uint32_t session);
 

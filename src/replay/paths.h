@@ -19,11 +19,25 @@ struct fc_turn_path {
 	uint32_t request;     /* that it was made for */
 };
 
+/* Keys and numbers of all that a trace names, made once for several replays of it; constant then. By place in
+ * trace->suffix_ids: what stands there belongs to one request, and so has one path. */
+struct fc_path_table {
+	const struct fc_trace *trace;
+	struct fc_key *keys;
+	uint32_t *numbers;
+	uint32_t number_count;
+};
+
+/* FC_ENOMEM, FC_ELIMIT. fc_path_table_deinit() also after a failure. */
+FC_MUST_USE int fc_path_table_init(struct fc_path_table *table, const struct fc_trace *trace, const char *model);
+void fc_path_table_deinit(struct fc_path_table *table);
+
 struct fc_paths {
 	const struct fc_trace *trace;
 	struct fc_oracle *oracle;
 	struct fc_namespace name_space;
 	bool is_storing_replies;
+	const struct fc_path_table *table; /* NULL: hashed on the way */
 	struct fc_turn_path *lines;
 };
 
@@ -31,6 +45,10 @@ struct fc_paths {
 FC_MUST_USE int fc_paths_init(struct fc_paths *paths, const struct fc_trace *trace, struct fc_oracle *oracle,
 			      const char *model, bool is_storing_replies);
 void fc_paths_deinit(struct fc_paths *paths);
+
+/* The same from a table, which has given the new oracle its numbers. */
+FC_MUST_USE int fc_paths_init_from(struct fc_paths *paths, const struct fc_path_table *table, struct fc_oracle *oracle,
+				   bool is_storing_replies);
 
 /* The path of a request; those before it on its line must have been asked for, and ended, before. Borrowed until
  * fc_paths_end() is called for the request. FC_ENOMEM, FC_ELIMIT. */

@@ -165,6 +165,9 @@ void fc_simulation_deinit(struct fc_simulation *simulation)
 {
 	if (simulation->outcomes != NULL)
 		fc_check(munmap(simulation->outcomes, simulation->run_count * sizeof(struct fc_outcome)) == 0);
+	for (size_t i = 0; i < simulation->table_count; i++)
+		fc_path_table_deinit(&simulation->tables[i]);
+	free(simulation->tables);
 	free(simulation->runs);
 	*simulation = (struct fc_simulation){0};
 }
@@ -183,6 +186,7 @@ static void run_one(const struct fc_simulation *simulation, const struct fc_simu
 	uint64_t start_ns = real_now_ns();
 	struct fc_engine_opts opts = {
 		.trace = run->trace,
+		.paths = run->paths,
 		.geometry = simulation->opts.geometry,
 		.hardware = simulation->opts.hardware,
 		.config = run->config,
@@ -230,7 +234,26 @@ static int first_error(const struct fc_simulation *simulation, struct fc_error *
 	return FC_OK;
 }
 
-int fc_simulation_run(struct fc_simulation *simulation, struct fc_error *error)
+/* Blocks are hashed and numbered once for all runs of a trace. */
+static int make_tables(struct fc_simulation *simulation, struct fc_error *error)
+{
+	simulation->tables = calloc(simulation->run_count, sizeof(*simulation->tables));
+	int code = simulation->tables == NULL ? FC_ENOMEM : FC_OK;
+	for (size_t i = 0; i < simulation->run_count && code == FC_OK; i++) {
+		struct fc_simulated *run = &simulation->runs[i];
+		size_t at = 0;
+		while (at < simulation->table_count && simulation->tables[at].trace != run->trace)
+			at++;
+		run->paths = &simulation->tables[at];
+		if (at < simulation->table_count)
+			continue;
+		simulation->table_count++;
+		code = fc_path_table_init(&simulation->tables[at], run->trace, simulation->opts.geometry->name);
+	}
+	return code == FC_OK ? code : fc_error_set(error, code, "the paths of a trace: %s", fc_code_text(code));
+}
+
+static int run_all(struct fc_simulation *simulation, struct fc_error *error)
 {
 	long cores = sysconf(_SC_NPROCESSORS_ONLN);
 	uint64_t asked = simulation->opts.config->job_count;
@@ -262,4 +285,10 @@ int fc_simulation_run(struct fc_simulation *simulation, struct fc_error *error)
 	}
 	free(children);
 	return code == FC_OK ? first_error(simulation, error) : code;
+}
+
+int fc_simulation_run(struct fc_simulation *simulation, struct fc_error *error)
+{
+	int code = make_tables(simulation, error);
+	return code == FC_OK ? run_all(simulation, error) : code;
 }

@@ -26,6 +26,7 @@ struct fc_simulated {
 	uint64_t memory_bytes, ssd_bytes;
 	double rate_per_s;
 	struct fc_outcome *outcome;
+	const struct fc_path_table *paths; /* made by fc_simulation_run() */
 };
 
 struct fc_simulation {
@@ -34,6 +35,8 @@ struct fc_simulation {
 	size_t run_count;
 	size_t policy_count, rate_count; /* of planned ones; the rest of run_count is amounts of memory */
 	struct fc_outcome *outcomes;     /* shared memory */
+	struct fc_path_table *tables;    /* one for each trace */
+	size_t table_count;
 };
 
 /* Plans the runs that config->policies, config->rates and config->memories ask for. FC_EINVAL with what is allowed,

@@ -60,8 +60,10 @@ static void on_due(struct fc_world_event *event)
 {
 	struct flight *flight = fc_container_of(event, struct flight, event);
 	struct fc_timed *timed = flight->timed;
+	bool is_reading = flight->io != NULL ? flight->io->op == FC_IO_READ && is_in_window(timed, flight->io->buffer)
+					     : flight->batch->direction == FC_COPY_SCATTER;
 	fc_list_push(flight->io != NULL ? &timed->done_ios : &timed->done_batches, &flight->link);
-	timed->opts.pump_cb(timed->opts.context);
+	timed->opts.pump_cb(timed->opts.context, is_reading);
 }
 
 static void launch(struct fc_timed *timed, struct fc_io *io, struct fc_copy_batch *batch, uint64_t due_ns)
@@ -93,6 +95,12 @@ static unsigned land(struct fc_timed *timed, struct fc_link *done)
 			batch->done_cb(batch);
 	}
 	return count;
+}
+
+void fc_timed_poll(struct fc_timed *timed)
+{
+	while (land(timed, &timed->done_ios) + land(timed, &timed->done_batches) > 0)
+		;
 }
 
 /* ---- SSD ---- */

@@ -24,13 +24,18 @@ struct fc_timed_opts {
 	uint64_t window_bytes;            /* of a stream */
 	uint32_t queue_depth;
 	uint64_t unit_bytes; /* reads count as so many commands of this size each; 0: as the core sends them */
-	void (*pump_cb)(void *context);
+	/* Something has ended. `is_reading`: a read into a window, or a scatter out of one; what follows from it
+	 * follows inside fc_timed_poll(). Else the core has to be stepped. */
+	void (*pump_cb)(void *context, bool is_reading);
 	void *context;
 };
 
 /* FC_ENOMEM. */
 FC_MUST_USE int fc_timed_new(struct fc_timed **timed, const struct fc_timed_opts *opts);
 void fc_timed_free(struct fc_timed *timed);
+
+/* What the core's own polls do: hands over what has ended, until nothing has. */
+void fc_timed_poll(struct fc_timed *timed);
 
 struct fc_media *fc_timed_medium(struct fc_timed *timed, enum fc_medium medium); /* NULL: none */
 struct fc_device *fc_timed_device(struct fc_timed *timed);

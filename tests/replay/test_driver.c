@@ -412,6 +412,39 @@ static void requests_of_a_session_have_the_keys_of_their_common_blocks(void **st
 	free_run(run);
 }
 
+static void a_table_of_paths_gives_the_same_keys(void **state)
+{
+	(void)state;
+	struct run *run = make_run();
+	struct fc_path_table table;
+	struct fc_oracle *oracles[2];
+	struct fc_paths paths[2];
+	for (int i = 0; i < 2; i++)
+		assert_int_equal(fc_oracle_new(&oracles[i], &run->geometry), FC_OK);
+	assert_int_equal(fc_path_table_init(&table, &run->trace, "test"), FC_OK);
+	assert_int_equal(fc_paths_init(&paths[0], &run->trace, oracles[0], "test", true), FC_OK);
+	assert_int_equal(fc_paths_init_from(&paths[1], &table, oracles[1], true), FC_OK);
+	assert_int_equal(table.number_count, 7); /* A B C, X, E F, and E behind B */
+	for (uint32_t i = 0; i < 4; i++) {
+		struct fc_turn_path *both[2];
+		for (int k = 0; k < 2; k++)
+			assert_int_equal(fc_paths_begin(&paths[k], i, &both[k]), FC_OK);
+		assert_int_equal(both[0]->count, both[1]->count);
+		assert_int_equal(both[0]->input_count, both[1]->input_count);
+		assert_memory_equal(both[0]->keys, both[1]->keys, both[0]->count * sizeof(struct fc_key));
+		for (uint64_t block = 0; block < both[1]->count; block++)
+			assert_true(both[1]->numbers[block] < table.number_count);
+		for (int k = 0; k < 2; k++)
+			fc_paths_end(&paths[k], both[k]);
+	}
+	for (int k = 0; k < 2; k++) {
+		fc_paths_deinit(&paths[k]);
+		fc_oracle_free(oracles[k]);
+	}
+	fc_path_table_deinit(&table);
+	free_run(run);
+}
+
 static void what_was_possible_and_delivered_is_counted(void **state)
 {
 	(void)state;
@@ -482,6 +515,7 @@ int main(void)
 		cmocka_unit_test(with_a_rate_time_passes_between_arrivals),
 		cmocka_unit_test(replies_are_saved_as_far_as_the_next_request_shows_them),
 		cmocka_unit_test(saves_carry_the_signals_of_their_turn),
+		cmocka_unit_test(a_table_of_paths_gives_the_same_keys),
 		cmocka_unit_test(requests_of_a_session_have_the_keys_of_their_common_blocks),
 		cmocka_unit_test(what_was_possible_and_delivered_is_counted),
 		cmocka_unit_test(a_refused_save_is_no_error_and_its_blocks_are_not_possible),

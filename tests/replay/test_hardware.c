@@ -17,7 +17,7 @@
 
 static void profiles_of_the_program_are_complete(void **state)
 {
-	static const char *const names[] = {"8xb200-deepseek-v4-flash", "8xh100-llama-3.1-70b"};
+	static const char *const names[] = {"8xb200-deepseek-v4-flash", "8xh100-llama-3.1-70b", "this-machine"};
 	(void)state;
 	for (size_t i = 0; i < fc_array_len(names); i++) {
 		struct fc_hardware hardware;
@@ -25,7 +25,7 @@ static void profiles_of_the_program_are_complete(void **state)
 		if (fc_hardware_load(&hardware, names[i], &error) != FC_OK)
 			fail_msg("%s", error.text);
 		assert_string_equal(hardware.name, names[i]);
-		assert_non_null(strstr(names[i], hardware.model));
+		assert_true(strcmp(names[i], "this-machine") == 0 || strstr(names[i], hardware.model) != NULL);
 		fc_hardware_deinit(&hardware);
 	}
 }

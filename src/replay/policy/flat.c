@@ -106,9 +106,15 @@ static void pump_soon(struct flat *flat)
 		fc_world_at(world, &flat->pump, world->now_ns);
 }
 
-static void on_landed(void *context)
+/* A whole step looks at every stream and queue. What reading leads to needs none: it happens inside the polls, and
+ * where a load ends, its event asks for one. */
+static void on_landed(void *context, bool is_reading)
 {
-	pump(context);
+	struct flat *flat = context;
+	if (!is_reading)
+		pump(flat);
+	else if (!flat->is_pumping)
+		fc_timed_poll(flat->timed);
 }
 
 /* ---- who may start ---- */
@@ -214,6 +220,8 @@ static void on_event(void *context, enum fc_event_kind kind, struct fc_core_load
 		return; /* the turn is over: a save that became durable */
 	if (load != NULL)
 		place->load = load; /* it may end before its submission returns */
+	if (kind != FC_EVENT_LAYER)
+		pump_soon(place->flat);
 	if (kind == FC_EVENT_LAYER)
 		on_layer(place, layer);
 	else if (kind == FC_EVENT_READY)
