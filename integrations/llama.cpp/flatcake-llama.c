@@ -9,6 +9,11 @@
 
 #define BLOCK_TOKENS_DEFAULT 64
 
+/* A layer of a few thousand tokens is a few MiB, and two layers are read at once: commands must be smaller than that,
+ * or hardly any of them are under way together. Measured on a state of 33 MB: 20 ms with commands of 4 MiB, 13 ms so.
+ */
+#define TRANSFER_BYTES (512u << 10)
+
 void fc_llama_opts_init(struct fc_llama_opts *opts)
 {
 	memset(opts, 0, sizeof(*opts));
@@ -16,6 +21,7 @@ void fc_llama_opts_init(struct fc_llama_opts *opts)
 	opts->block_tokens = BLOCK_TOKENS_DEFAULT;
 	opts->scratch_sequence = -1;
 	fc_store_opts_init(&opts->store_opts);
+	opts->store_opts.transfer_bytes = TRANSFER_BYTES;
 }
 
 /* ---- what can be kept ---- */

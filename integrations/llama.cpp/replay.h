@@ -136,6 +136,8 @@ int system_save(struct system *system, const struct replay_turn *turn, llama_seq
 		size_t count, struct fc_error *error);
 /* The next prompt, when it is known and its session's KV will have to be loaded. */
 int system_look_ahead(struct system *system, const llama_token *prompt, size_t count, struct fc_error *error);
+/* Once more as after a save: a file of file-cold that was read is taken out of the page cache again. */
+int system_cool(struct system *system, uint32_t session, struct fc_error *error);
 /* Until nothing is under way. */
 int system_settle(struct system *system, struct fc_error *error);
 

@@ -98,6 +98,13 @@ static int make_cold(const char *path, struct fc_error *error)
 	return FC_OK;
 }
 
+int system_cool(struct system *system, uint32_t session, struct fc_error *error)
+{
+	char path[600];
+	file_path(system, session, path);
+	return system->kind == SYSTEM_FILE_COLD ? make_cold(path, error) : FC_OK;
+}
+
 static int save_file(struct system *system, uint32_t session, llama_seq_id sequence, const llama_token *tokens,
 		     size_t count, struct fc_error *error)
 {
@@ -107,7 +114,7 @@ static int save_file(struct system *system, uint32_t session, llama_seq_id seque
 	if (bytes == 0)
 		return fc_error_set(error, FC_ESYSTEM, "llama.cpp could not write %s", path);
 	system->bytes_written += bytes;
-	return system->kind == SYSTEM_FILE_COLD ? make_cold(path, error) : FC_OK;
+	return system_cool(system, session, error);
 }
 
 static size_t equal_tokens(const llama_token *left, size_t left_count, const llama_token *right, size_t right_count)

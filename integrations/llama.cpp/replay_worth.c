@@ -65,8 +65,10 @@ static int want_again(struct worth *worth, int kind, uint32_t session, uint64_t 
 	const float *logits;
 	size_t start, count = history + new_tokens(history);
 	llama_memory_seq_rm(worth->engine->memory, 0, -1, -1);
+	int code = system_cool(&worth->systems[kind], session, error);
 	uint64_t begun_ns = replay_now_ns();
-	int code = system_restore(&worth->systems[kind], session, 0, worth->tokens, count, 0, &start, error);
+	if (code == FC_OK)
+		code = system_restore(&worth->systems[kind], session, 0, worth->tokens, count, 0, &start, error);
 	uint64_t restored_ns = replay_now_ns() - begun_ns;
 	if (code == FC_OK)
 		code = engine_decode(worth->engine, 0, worth->tokens, start, count, &logits, error);
