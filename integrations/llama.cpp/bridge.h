@@ -27,6 +27,10 @@ struct fc_llama {
 	struct staging stagings[STAGING_COUNT];
 };
 
+/* FC_EINVAL for a sequence that the context does not have, which would end the process inside llama.cpp, and for the
+ * scratch sequence. */
+int bridge_check_sequence(const struct fc_llama *bridge, llama_seq_id sequence, struct fc_error *error);
+
 /* identity.c: everything besides the tokens that the rows depend on. */
 int bridge_name(struct fc_llama *bridge, const struct fc_llama_opts *opts, struct fc_error *error);
 

@@ -211,6 +211,16 @@ void fc_llama_close(struct fc_llama *bridge)
 	free(bridge);
 }
 
+int bridge_check_sequence(const struct fc_llama *bridge, llama_seq_id sequence, struct fc_error *error)
+{
+	uint32_t count = llama_n_seq_max(bridge->context);
+	if (sequence < 0 || (uint32_t)sequence >= count)
+		return state_error(error, FC_EINVAL, "sequence %d; the context has %u, from 0", sequence, count);
+	if (sequence == bridge->scratch_sequence)
+		return state_error(error, FC_EINVAL, "sequence %d is the scratch sequence", sequence);
+	return FC_OK;
+}
+
 struct fc_store *fc_llama_store(struct fc_llama *bridge)
 {
 	return bridge->store;

@@ -237,8 +237,8 @@ static void draw_axes(FILE *file, const struct replay_opts *opts, const struct w
 	for (double power = plane->y_min; power <= plane->y_max; power++) {
 		double y = y_of(plane, pow(10, power));
 		fprintf(file, "<path d=\"M%.0f %.1fH%.0f\" stroke=\"#ddd\"/>", PLOT_LEFT, y, PLOT_RIGHT);
-		fprintf(file, "<text x=\"%.0f\" y=\"%.1f\" text-anchor=\"end\">%g ms</text>\n", PLOT_LEFT - 8, y + 4,
-			pow(10, power));
+		fprintf(file, "<text x=\"%.0f\" y=\"%.1f\" text-anchor=\"end\">%g %s</text>\n", PLOT_LEFT - 8, y + 4,
+			pow(10, power < 3 ? power : power - 3), power < 3 ? "ms" : "s");
 	}
 	for (size_t i = 0; i < opts->length_count; i++)
 		fprintf(file, "<text x=\"%.1f\" y=\"%.0f\" text-anchor=\"middle\">%llu</text>\n",

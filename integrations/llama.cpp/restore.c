@@ -122,12 +122,14 @@ static int finish(struct fc_llama_load *load, llama_seq_id sequence, size_t live
 		  struct fc_llama_restored *restored, struct fc_error *error)
 {
 	*restored = (struct fc_llama_restored){.matched_tokens = load->matched_tokens};
+	int code = bridge_check_sequence(load->bridge, sequence, error);
+	if (code != FC_OK)
+		return code;
 	size_t live = live_tokens < load->token_count ? live_tokens : load->token_count - 1;
 	llama_pos held = llama_memory_seq_pos_max(load->bridge->memory, sequence) + 1;
 	if (held < (llama_pos)live)
 		return state_error(error, FC_EINVAL, "sequence %d holds %d tokens, not %zu", sequence, held, live);
 	restored->tokens = live;
-	int code = FC_OK;
 	if (load->load != NULL && load->matched_tokens > live) {
 		struct fc_load_result result;
 		uint64_t start_ns = now_ns();

@@ -134,14 +134,15 @@ int fc_llama_save_begin(struct fc_llama *bridge, const struct fc_llama_turn *tur
 	if (turn->token_count > INT32_MAX || turn->shared_tokens > turn->token_count)
 		return state_error(error, FC_EINVAL, "a turn of %zu tokens, %zu of them shared", turn->token_count,
 				   turn->shared_tokens);
-	if (turn->sequence == bridge->scratch_sequence)
-		return state_error(error, FC_EINVAL, "sequence %d is the scratch sequence", turn->sequence);
+	int code = bridge_check_sequence(bridge, turn->sequence, error);
+	if (code != FC_OK)
+		return code;
 	struct fc_llama_saving *saving = calloc(1, sizeof(*saving));
 	if (saving == NULL)
 		return state_error(error, FC_ENOMEM, "%s", fc_code_text(FC_ENOMEM));
 	saving->bridge = bridge;
 	struct path path;
-	int code = path_init(&path, bridge, turn->tokens, turn->token_count, error);
+	code = path_init(&path, bridge, turn->tokens, turn->token_count, error);
 	saving->saved.stored_tokens = path.block_count * bridge->geometry.block_tokens;
 	if (code == FC_OK && path.block_count > 0)
 		code = begin(saving, turn, &path, error);

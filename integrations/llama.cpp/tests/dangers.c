@@ -427,6 +427,28 @@ static void tokens_that_the_sequence_does_not_hold_are_not_stored(void **state)
 	world_deinit(&world);
 }
 
+static void a_sequence_that_the_context_does_not_have_is_refused(void **state)
+{
+	(void)state;
+	struct world world;
+	llama_token tokens[TOKENS_MAX];
+	struct fc_error error = {0};
+	struct fc_llama_saved saved;
+	struct fc_llama_restored restored;
+	world_init(&world);
+	world.params.kv_unified = true;
+	world.opts.scratch_sequence = SEQUENCES - 1;
+	world_start(&world);
+	make_tokens(&world, 34, tokens, TOKENS_MAX);
+	const llama_seq_id bad[] = {-1, SEQUENCES - 1, SEQUENCES, 1000000};
+	for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
+		struct fc_llama_turn turn = {.sequence = bad[i], .tokens = tokens, .token_count = 100};
+		assert_int_equal(fc_llama_save(world.bridge, &turn, true, &saved, &error), FC_EINVAL);
+		assert_int_equal(fc_llama_restore(world.bridge, bad[i], tokens, 100, 0, &restored, &error), FC_EINVAL);
+	}
+	world_deinit(&world);
+}
+
 static bool is_of_known_form(const struct copy *copy, uint64_t size)
 {
 	struct state_view view;
@@ -500,6 +522,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(a_prefix_that_the_engine_has_no_room_for_is_reported),
 		cmocka_unit_test(rows_that_lie_out_of_order_are_stored_in_order),
 		cmocka_unit_test(tokens_that_the_sequence_does_not_hold_are_not_stored),
+		cmocka_unit_test(a_sequence_that_the_context_does_not_have_is_refused),
 		cmocka_unit_test(a_state_of_another_form_is_refused_whatever_byte_differs),
 	};
 	world_begin(argc, argv);
