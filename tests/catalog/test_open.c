@@ -127,6 +127,28 @@ static void resume_points_side_by_side_are_found_again(void **state)
 	world_deinit(&world);
 }
 
+/* The table of 8,200 chunks has room for 65,600, which is more than the MiB that is read and written at once; the
+ * header of 700 blocks is longer than the 8 KiB that are read of each at first. */
+static void large_tables_and_headers_are_read_in_several_pieces(void **state)
+{
+	(void)state;
+	struct fc_key path[700];
+	open_world(geometry_plain(1), 0, 8200);
+	path_keys(5, 0, path, 700);
+	assert_int_equal(save(&world, 1, 0, path, 700), 0);
+	assert_int_equal(save(&world, 2, 0, keys[2], 4), 0);
+	assert_int_equal(world_reopen(&world, 0), 0);
+	assert_int_equal(stored(&world, path, 700), 700);
+	assert_int_equal(stored(&world, keys[2], 16), 4);
+	world_close(&world);
+	segment_at(0)[9000] ^= 1; /* behind the first 8 KiB: the table is written anew without it */
+	assert_int_equal(world_open(&world), 0);
+	world_check(&world);
+	assert_int_equal(world_stats(&world).dropped_segments, 1);
+	assert_int_equal(stored(&world, keys[2], 16), 4);
+	world_deinit(&world);
+}
+
 /* ---- another size ---- */
 
 static void a_larger_arena_has_more_room(void **state)
@@ -565,6 +587,7 @@ int main(void)
 		cmocka_unit_test(everything_is_found_again),
 		cmocka_unit_test(memory_that_survives_is_named_before_ssd),
 		cmocka_unit_test(resume_points_side_by_side_are_found_again),
+		cmocka_unit_test(large_tables_and_headers_are_read_in_several_pieces),
 		cmocka_unit_test(a_larger_arena_has_more_room),
 		cmocka_unit_test(a_smaller_arena_keeps_what_lies_inside),
 		cmocka_unit_test(an_arena_without_room_for_a_chunk_is_refused),
