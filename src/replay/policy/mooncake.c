@@ -473,11 +473,11 @@ static const struct mooncake_opts direct_defaults = {.is_direct = true, DEFAULTS
 
 #define DURATION(key, field)                                                                                           \
 	{                                                                                                              \
-		.name = key, .type = FC_OPTION_DURATION, .field_offset = FIELD(field), .max = 3600 * SECOND_NS         \
+		.name = (key), .type = FC_OPTION_DURATION, .field_offset = FIELD(field), .max = 3600 * SECOND_NS       \
 	}
 #define NUMBER(key, field, least, most)                                                                                \
 	{                                                                                                              \
-		.name = key, .type = FC_OPTION_COUNT, .field_offset = FIELD(field), .min = (least), .max = (most)      \
+		.name = (key), .type = FC_OPTION_COUNT, .field_offset = FIELD(field), .min = (least), .max = (most)    \
 	}
 
 static const struct fc_option settings[] = {
