@@ -24,8 +24,7 @@
 enum { FLAT, ONE_QUEUE, MOONCAKE, HICACHE, MAIN_POLICIES };
 
 static const char *const main_policies[MAIN_POLICIES] = {"flat", "flat-one-queue", "mooncake", "hicache"};
-static const uint64_t budgets_gib[] = {8, 16, 32, 64, 128, 256};
-static const double prefills[] = {5000, 12500, 25000}; /* a worker; 40K to 200K a node */
+static const uint64_t budgets_gib[] = {2, 4, 8, 16, 32, 64, 128};
 
 /* ---- figures ---- */
 
@@ -288,22 +287,24 @@ static int sweep_budgets(struct paper *paper, struct fc_trace *const traces[RATE
 	return code;
 }
 
-/* One queue against two, and all the others, depend on how long a prefill is. Drives: 6 of the profile, 1, and 1 at an
- * eighth of its speed, which is what the published prefetch time would take. */
+/* One queue against two depends on how long a read is beside a prefill. Prefill from 40K to 200K tokens/s a node;
+ * drives: the profile's 6, one, and one at an eighth of its speed, which is about what the published prefetch time
+ * would take. */
 static int sweep_speeds(struct paper *paper, struct fc_trace *const traces[RATES])
 {
 	static const struct {
+		double prefill_per_s; /* of a worker */
 		uint64_t drives, share;
-	} disks[] = {{6, 1}, {1, 1}, {1, 8}};
+	} speeds[] = {{5000, 6, 1}, {25000, 6, 1}, {12500, 1, 1}, {12500, 1, 8}, {25000, 1, 8}};
 	static const char *const policies[] = {"flat", "flat-one-queue"};
 	struct fc_outcome *outcomes = calloc(fc_array_len(policies), sizeof(*outcomes));
 	int code = outcomes == NULL ? fc_error_set(&paper->error, FC_ENOMEM, "no memory for outcomes") : FC_OK;
-	for (size_t i = 0; i < fc_array_len(prefills) * fc_array_len(disks) && code == FC_OK; i++) {
+	for (size_t i = 0; i < fc_array_len(speeds) && code == FC_OK; i++) {
 		struct wanted wanted[2];
 		struct fc_hardware hardware = paper->hardware;
-		hardware.prefill_tokens_per_s = prefills[i / fc_array_len(disks)];
-		hardware.ssd_count = disks[i % fc_array_len(disks)].drives;
-		hardware.ssd_read_bytes_per_s /= disks[i % fc_array_len(disks)].share;
+		hardware.prefill_tokens_per_s = speeds[i].prefill_per_s;
+		hardware.ssd_count = speeds[i].drives;
+		hardware.ssd_read_bytes_per_s /= speeds[i].share;
 		for (size_t k = 0; k < fc_array_len(policies); k++)
 			wanted[k] = (struct wanted){.policy = policies[k],
 						    .rate_per_s = 1,

@@ -25,6 +25,7 @@ struct engine;
 struct request {
 	struct fc_policy_turn turn;
 	struct fc_link link; /* engine->waiting, worker->ready or worker->prefills */
+	struct fc_link all_link;
 	struct fc_heap_node decode_node;
 	uint32_t number;
 	const struct fc_trace_request *traced;
@@ -34,7 +35,7 @@ struct request {
 	uint64_t prefilled_tokens; /* with what was delivered, once it has started */
 	uint64_t chunk_tokens;     /* in the present step */
 	uint64_t end_step;         /* of its worker, when the reply is complete */
-	bool is_loaded, has_started, is_counted;
+	bool has_begun, is_loaded, has_started, is_counted;
 };
 
 struct worker {
@@ -67,7 +68,7 @@ struct engine {
 	struct fc_paths paths;
 	struct fc_arrivals arrivals;
 	struct fc_world_event arrival;
-	struct fc_link waiting;
+	struct fc_link waiting, requests; /* those that wait for room; all that are under way */
 	struct worker *workers;
 	uint64_t active_count, active_max;
 	uint64_t granule;
@@ -140,6 +141,7 @@ static struct request *make_request(struct engine *engine, uint32_t number, uint
 static void free_request(struct engine *engine, struct request *request)
 {
 	fc_list_remove(&request->link);
+	fc_list_remove(&request->all_link);
 	fc_paths_end(&engine->paths, request->path);
 	free(request);
 }
@@ -519,6 +521,7 @@ static void begin(struct engine *engine, struct request *request, struct worker 
 	worker->kv_bytes += request->kv_bytes;
 	request->turn.worker = worker->number;
 	request->submitted_ns = now_ns(engine);
+	request->has_begun = true;
 	fc_oracle_use(engine->oracle, path->numbers, path->count, request->traced->session);
 	request->seen_blocks = fc_oracle_prefix(engine->oracle, path->numbers, path->input_count);
 	request->possible_blocks = fc_oracle_possible(engine->oracle, path->numbers, path->input_count);
@@ -564,6 +567,7 @@ static bool arrive(struct engine *engine)
 		return false;
 	}
 	engine->active_count++;
+	fc_list_push(&engine->requests, &request->all_link);
 	fc_list_push(&engine->waiting, &request->link);
 	return true;
 }
@@ -656,6 +660,7 @@ static int init(struct engine *engine)
 	engine->active_max =
 		isfinite(opts->rate_per_s) ? UINT64_MAX : opts->hardware->workers * opts->hardware->batch_max;
 	fc_list_init(&engine->waiting);
+	fc_list_init(&engine->requests);
 	int code = fc_world_init(&engine->world);
 	if (code == FC_OK)
 		code = fc_machine_init(&engine->machine, opts->hardware, &engine->world);
@@ -706,12 +711,24 @@ static int run(struct engine *engine)
 	return engine->code;
 }
 
-/* After a failure requests are still under way; the process that runs this ends, so they may stay. */
+/* After a failure requests are still under way. */
+static void drop_requests(struct engine *engine)
+{
+	fc_list_for_each_safe(link, &engine->requests)
+	{
+		struct request *request = fc_container_of(link, struct request, all_link);
+		if (request->has_begun)
+			engine->policy->ops->end(engine->policy, &request->turn);
+		free_request(engine, request);
+	}
+}
+
 static void deinit(struct engine *engine)
 {
-	bool is_clean = engine->outcome->requests == engine->opts->trace->request_count;
-	if (engine->policy != NULL && is_clean)
+	if (engine->policy != NULL) {
+		drop_requests(engine);
 		engine->policy->ops->close(engine->policy);
+	}
 	fc_arrivals_deinit(&engine->arrivals);
 	fc_paths_deinit(&engine->paths);
 	fc_oracle_free(engine->oracle);

@@ -14,7 +14,8 @@
  *              runs meanwhile and waits only for the last layer; else it waits for this.
  *   save       the reply is complete: stored_blocks of the path are on the device.
  *   saved      told by the policy: the device may forget them.
- *   end        the turn is over; what the policy keeps for it goes.
+ *   end        the turn is over; what the policy keeps for it goes, events included. After a failure of the run it may
+ * come at any moment after load, and nothing follows but the ends of the others.
  *
  * The policy tells through `env->host`, never from inside the call that it is told by, except may_start, loaded and
  * saved, which may be told at once.

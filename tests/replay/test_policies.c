@@ -10,6 +10,7 @@
 #include "replay/simulation.h"
 #include "trace/generate.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -114,6 +115,33 @@ static void every_policy_keeps_the_contract(void **state)
 		}
 		free_scene(&scene);
 	}
+	free(outcome);
+}
+
+/* One request in the middle is larger than any worker: the run ends there, with others under way in every state. */
+static void a_run_that_fails_leaves_nothing_behind(void **state)
+{
+	struct fc_outcome *outcome = calloc(1, sizeof(*outcome));
+	struct scene scene;
+	(void)state;
+	make_scene(&scene, 9, "llama-3.1-8b");
+	scene.trace->requests[scene.trace->request_count / 2].output_tokens = 1ull << 40;
+	for (size_t i = 0; fc_policy_at(i) != NULL; i++) {
+		struct fc_error error = {0};
+		struct fc_engine_opts opts = {
+			.trace = scene.trace,
+			.geometry = &scene.geometry,
+			.hardware = &scene.hardware,
+			.config = &scene.config,
+			.policy = fc_policy_at(i),
+			.memory_bytes = 16ull << 20,
+			.ssd_bytes = 1ull << 30,
+			.rate_per_s = INFINITY,
+		};
+		assert_int_equal(fc_engine_run(&opts, outcome, &error), FC_ELIMIT);
+		assert_true(outcome->requests > 0);
+	}
+	free_scene(&scene);
 	free(outcome);
 }
 
@@ -229,6 +257,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(every_policy_keeps_the_contract),
+		cmocka_unit_test(a_run_that_fails_leaves_nothing_behind),
 		cmocka_unit_test(flat_delivers_what_there_is_room_for),
 		cmocka_unit_test(outcomes_do_not_depend_on_the_number_of_processes),
 		cmocka_unit_test(mistakes_in_names_and_settings_are_refused_before_anything_runs),

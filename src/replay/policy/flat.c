@@ -370,6 +370,8 @@ static void flat_end(struct fc_policy *policy, struct fc_policy_turn *turn)
 {
 	struct flat *flat = flat_of(policy);
 	struct flat_turn *place = turn->place;
+	if (place == NULL)
+		return;
 	fc_list_remove(&place->pending_link);
 	fc_list_remove(&place->line_link);
 	if (place->load != NULL) {

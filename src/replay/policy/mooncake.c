@@ -380,8 +380,16 @@ static int mooncake_save(struct fc_policy *policy, struct fc_policy_turn *turn, 
 
 static void mooncake_end(struct fc_policy *policy, struct fc_policy_turn *turn)
 {
-	(void)policy;
-	free(turn->place);
+	struct job *job = turn->place;
+	struct rank *rank = &mooncake_of(policy)->ranks[turn->worker];
+	if (job == NULL)
+		return;
+	fc_world_cancel(policy->env->world, &job->event);
+	fc_world_cancel(policy->env->world, &job->deadline);
+	fc_list_remove(&job->link);
+	if (rank->job == job)
+		rank->job = NULL;
+	free(job);
 	turn->place = NULL;
 }
 

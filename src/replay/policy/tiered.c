@@ -244,7 +244,13 @@ static int tiered_save(struct fc_policy *policy, struct fc_policy_turn *turn, st
 static void tiered_end(struct fc_policy *policy, struct fc_policy_turn *turn)
 {
 	struct job *job = turn->place;
-	(void)policy;
+	struct reader_pool *pool = &tiered_of(policy)->pools[turn->worker];
+	if (job == NULL)
+		return;
+	fc_world_cancel(policy->env->world, &job->event);
+	fc_list_remove(&job->link);
+	if (pool->job == job)
+		pool->job = NULL;
 	free(job->objects);
 	free(job);
 	turn->place = NULL;
