@@ -62,6 +62,7 @@ static const struct fc_option rows[] = {
 	SPEED(link_down_bytes_per_s),
 	TIME(copy_ns),
 	COUNT(ssd_count, 1, 256),
+	BYTES(ssd_align_bytes, 64),
 	BYTES(ssd_stripe_bytes, 4096),
 	SPEED(ssd_read_bytes_per_s),
 	SPEED(ssd_write_bytes_per_s),
@@ -118,6 +119,10 @@ static int read_file(struct fc_hardware *hardware, const char *path, struct fc_e
 	for (size_t i = 0; i < fc_array_len(rows) && code == FC_OK; i++)
 		if (reader.seen_at[i] == 0)
 			code = fc_error_set(error, FC_EINVAL, "%s: \"%s\" is missing", path, rows[i].name);
+	if (code == FC_OK && (!fc_is_power_of_two(hardware->ssd_align_bytes) || hardware->ssd_align_bytes > 4096))
+		code = fc_error_set(error, FC_EINVAL,
+				    "%s: ssd_align_bytes is %llu; a power of two from 64 to 4096 is allowed", path,
+				    (unsigned long long)hardware->ssd_align_bytes);
 	return code;
 }
 

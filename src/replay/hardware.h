@@ -33,6 +33,7 @@ struct fc_hardware {
 	uint64_t link_down_bytes_per_s;   /* device to host */
 	uint64_t copy_ns;                 /* to start a copy on a device */
 	uint64_t ssd_count;               /* drives, striped */
+	uint64_t ssd_align_bytes;         /* of offsets and sizes of direct reads and writes */
 	uint64_t ssd_stripe_bytes;        /* of the arena on one drive before the next */
 	uint64_t ssd_read_bytes_per_s;    /* each drive */
 	uint64_t ssd_write_bytes_per_s;

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#define ALIGN 4096u
+#define ARENA_ALIGN 4096u
 #define TRANSFER_BYTES_MAX (4ull << 20) /* what one command of the SSD takes */
 
 /* One command or batch under way. */
@@ -272,8 +272,8 @@ static int make_media(struct fc_timed *timed)
 	timed->ssd.timed = timed->memory.timed = timed;
 	timed->ssd.media = (struct fc_media){
 		.ops = &ssd_ops,
-		.bytes = fc_align_down(opts->ssd_bytes, ALIGN),
-		.align = ALIGN,
+		.bytes = fc_align_down(opts->ssd_bytes, ARENA_ALIGN),
+		.align = (uint32_t)opts->machine->hardware->ssd_align_bytes,
 		.transfer_bytes_max = TRANSFER_BYTES_MAX,
 		.queue_depth = opts->queue_depth,
 		.is_durable = true,

@@ -106,6 +106,7 @@ static struct story *make_story(const char *policy)
 		.link_up_bytes_per_s = 17000, /* a block of 17 bytes in a millisecond */
 		.link_down_bytes_per_s = FAST,
 		.ssd_count = 1,
+		.ssd_align_bytes = 512,
 		.ssd_stripe_bytes = 1 << 20,
 		.ssd_read_bytes_per_s = FAST,
 		.ssd_write_bytes_per_s = FAST,

@@ -61,6 +61,7 @@ static void a_profile_is_read_strictly(void **state)
 		{"workers", "workers: 4\nworkers: 4", "\"workers\" stands twice"},
 		{"workers", "wrokers: 4", "a profile has no \"wrokers\""},
 		{"workers", "workers: [4]", "not a list"},
+		{"ssd_align_bytes", "ssd_align_bytes: 1000", "a power of two"},
 	};
 	char path[] = "/tmp/flatcake-profile-XXXXXX";
 	int fd = mkstemp(path);

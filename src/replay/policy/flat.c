@@ -36,6 +36,10 @@ enum {
 	NO_CONSOLIDATE = 1 << 4,
 };
 
+struct flat_opts {
+	bool is_by_granule;
+};
+
 struct flat {
 	struct fc_policy policy;
 	unsigned variant;
@@ -432,6 +436,8 @@ static void set_geometry(struct flat *flat)
 		if (geometry->groups[i].rule == FC_RULE_WINDOW &&
 		    geometry->groups[i].window_tokens % granule_tokens != 0)
 			flat->granule = 1;
+	if (!((const struct flat_opts *)flat->policy.env->settings)->is_by_granule)
+		flat->granule = 1;
 	if (flat->granule == 1)
 		return;
 	for (uint32_t i = 0; i < geometry->group_count; i++) {
@@ -573,19 +579,27 @@ VARIANT(open_unmerged, NO_MERGE)
 VARIANT(open_without_overlap, NO_OVERLAP)
 VARIANT(open_unconsolidated, NO_CONSOLIDATE)
 
-const struct fc_policy_type fc_policy_flat = {
-	.name = "flat", .summary = "FlatCake: the core of this program, unchanged", .open = open_whole};
-const struct fc_policy_type fc_policy_flat_one_queue = {
-	.name = "flat-one-queue", .summary = "FlatCake with one queue, in order of arrival", .open = open_one_queue};
-const struct fc_policy_type fc_policy_flat_no_merge = {
-	.name = "flat-no-merge", .summary = "FlatCake with a read command for each slice", .open = open_unmerged};
-const struct fc_policy_type fc_policy_flat_no_overlap = {.name = "flat-no-overlap",
-							 .summary =
-								 "FlatCake whose prefill waits for the whole history",
-							 .open = open_without_overlap};
-const struct fc_policy_type fc_policy_flat_fifo = {
-	.name = "flat-fifo", .summary = "FlatCake that reads from SSD in order of arrival", .open = open_in_order};
-const struct fc_policy_type fc_policy_flat_no_consolidate = {
-	.name = "flat-no-consolidate",
-	.summary = "FlatCake in the article's layout: no segment is written twice",
-	.open = open_unconsolidated};
+static const struct flat_opts defaults = {.is_by_granule = true};
+static const struct fc_option settings[] = {
+	{.name = "granules", .type = FC_OPTION_BOOL, .field_offset = offsetof(struct flat_opts, is_by_granule)},
+};
+
+#define TYPE(variable, type_name, text, function)                                                                      \
+	const struct fc_policy_type variable = {                                                                       \
+		.name = (type_name),                                                                                   \
+		.summary = (text),                                                                                     \
+		.settings = settings,                                                                                  \
+		.settings_count = fc_array_len(settings),                                                              \
+		.settings_bytes = sizeof(defaults),                                                                    \
+		.defaults = &defaults,                                                                                 \
+		.open = (function),                                                                                    \
+	}
+
+TYPE(fc_policy_flat, "flat", "FlatCake: the core of this program, unchanged", open_whole);
+TYPE(fc_policy_flat_one_queue, "flat-one-queue", "FlatCake with one queue, in order of arrival", open_one_queue);
+TYPE(fc_policy_flat_no_merge, "flat-no-merge", "FlatCake with a read command for each slice", open_unmerged);
+TYPE(fc_policy_flat_no_overlap, "flat-no-overlap", "FlatCake whose prefill waits for the whole history",
+     open_without_overlap);
+TYPE(fc_policy_flat_fifo, "flat-fifo", "FlatCake that reads from SSD in order of arrival", open_in_order);
+TYPE(fc_policy_flat_no_consolidate, "flat-no-consolidate",
+     "FlatCake in the article's layout: no segment is written twice", open_unconsolidated);
