@@ -128,12 +128,9 @@ static int read_file(struct fc_hardware *hardware, const char *path, struct fc_e
 
 /* ---- finding one ---- */
 
-/* Where profiles lie: the first of these folders that is there. */
+/* Where profiles lie: beside the sources that this was built from, or where they were installed. */
 static const char *profile_folder(void)
 {
-	const char *named = getenv("FLATCAKE_PROFILES");
-	if (named != NULL && named[0] != '\0')
-		return named;
 	return access(FLATCAKE_SOURCE_PROFILES, R_OK) == 0 ? FLATCAKE_SOURCE_PROFILES : FLATCAKE_INSTALLED_PROFILES;
 }
 

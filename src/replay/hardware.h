@@ -47,7 +47,7 @@ struct fc_hardware {
 	char *owned_texts[2];
 };
 
-/* Finds a profile by name (in $FLATCAKE_PROFILES, the source's or the installed folder) or by path, and reads it. Every
+/* Finds a profile by name (in the source's or the installed folder) or by path, and reads it. Every
  * name has to be there once. FC_ENOENT with the names of those that there are, FC_EINVAL with path, line and what is
  * allowed. To be freed also after a failure. */
 FC_MUST_USE int fc_hardware_load(struct fc_hardware *hardware, const char *name, struct fc_error *error);
