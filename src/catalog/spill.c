@@ -21,7 +21,7 @@ static struct fc_segment *first_in_memory(const struct fc_session *session)
 	return fc_container_of(link, struct fc_segment, session_link);
 }
 
-static struct fc_segment *next_to_spill(struct fc_catalog *catalog)
+static struct fc_segment *next_of_any(const struct fc_catalog *catalog)
 {
 	fc_list_for_each(link, &catalog->spills)
 	{
@@ -30,6 +30,18 @@ static struct fc_segment *next_to_spill(struct fc_catalog *catalog)
 			return first_in_memory(session);
 	}
 	return NULL;
+}
+
+/* A segment that names nothing any more has nothing to hand over to a copy, and goes without one. */
+static struct fc_segment *next_to_spill(struct fc_catalog *catalog)
+{
+	struct fc_segment *segment;
+	while ((segment = next_of_any(catalog)) != NULL && segment->named_count == 0) {
+		struct fc_session *session = segment->session;
+		fc_segment_retire(catalog, segment);
+		fc_session_settle(catalog, session);
+	}
+	return segment;
 }
 
 void fc_spill_want(struct fc_catalog *catalog, struct fc_session *session)
