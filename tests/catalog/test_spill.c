@@ -1,4 +1,5 @@
 /* Is memory copied to SSD segment by segment, and only what is still worth it? */
+#include "catalog/state.h"
 #include "lib/world.h"
 
 #include <setjmp.h>
@@ -245,6 +246,30 @@ static void a_copy_may_fail_after_its_original_was_cut(void **state)
 	world_deinit(&world);
 }
 
+/* As it is left when all that it named is named elsewhere, or was cut. */
+static void what_names_nothing_leaves_memory_without_a_copy(void **state)
+{
+	(void)state;
+	open_world_with_a_left_over();
+	struct fc_catalog *catalog = world.catalog;
+	struct fc_segment *segment = NULL;
+	for (uint32_t number = 0; number < catalog->segment_top; number++)
+		if (catalog->segments[number] != NULL && catalog->segments[number]->medium == FC_MEMORY)
+			segment = catalog->segments[number];
+	assert_non_null(segment);
+	assert_true(fc_link_is_linked(&segment->session->spill_link));
+	for (uint64_t entry = 0; entry < segment->shape.entry_count; entry++)
+		fc_segment_unname(catalog, segment, entry);
+	segment->is_backup = true;
+	uint64_t segments_on_ssd = catalog->arenas[FC_SSD].segment_count;
+	assert_int_equal(spill_one(&world), FC_EAGAIN);
+	world_drain(&world);
+	world_check(&world);
+	assert_int_equal(world_chunks_used(&world, FC_MEMORY), 0);
+	assert_int_equal(catalog->arenas[FC_SSD].segment_count, segments_on_ssd);
+	world_deinit(&world);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -256,6 +281,7 @@ int main(void)
 		cmocka_unit_test(a_copy_takes_nothing_from_what_is_newer),
 		cmocka_unit_test(without_room_on_ssd_the_session_is_dropped),
 		cmocka_unit_test(a_copy_may_fail_after_its_original_was_cut),
+		cmocka_unit_test(what_names_nothing_leaves_memory_without_a_copy),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
