@@ -100,7 +100,9 @@ static int compare(struct paper *paper, const struct fc_hardware *hardware, cons
 	for (size_t i = 0; i < fc_array_len(kinds); i++) {
 		wanted[i] = kinds[i];
 		wanted[i].rate_per_s = RATE_PER_S;
-		wanted[i].memory_bytes = hardware->memory_bytes;
+		/* half of what the sessions write; those that come back to SSD are counted */
+		wanted[i].memory_bytes = (uint64_t)(SESSIONS * (double)published[which].context_tokens *
+						    fc_geometry_bytes_per_token(geometry) / 2);
 		wanted[i].trace = &made.trace;
 		wanted[i].outcome = &outcomes[i];
 	}
@@ -128,8 +130,6 @@ int paper_layouts(struct paper *paper)
 	int code = fc_hardware_load(&hardware, "8xh100-llama-3.1-70b", &paper->error);
 	if (code == FC_OK)
 		code = fc_geometry_preset(&geometry, hardware.model, BLOCK_TOKENS, 1, &paper->error);
-	/* Half of what the sessions with 64K write; those that come back to SSD are counted. */
-	hardware.memory_bytes = 256ull << 30;
 	for (size_t i = 0; i < fc_array_len(published) && code == FC_OK; i++)
 		code = compare(paper, &hardware, &geometry, i, true);
 	hardware.ssd_count = 1;

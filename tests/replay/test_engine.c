@@ -26,7 +26,7 @@ struct story {
 	struct fc_trace_request requests[4];
 	struct fc_trace_session sessions[2];
 	uint32_t session_requests[4];
-	uint64_t suffix_ids[8];
+	uint64_t suffix_ids[10];
 	struct fc_trace trace;
 	struct fc_geometry geometry;
 	struct fc_hardware hardware;
@@ -300,6 +300,58 @@ static void flat_starts_when_the_layers_to_come_take_no_longer_than_the_prefill(
 	free_story(story);
 }
 
+/* Session 0 comes back to three blocks on SSD, and session 1 with another text, which needs nothing. */
+static void set_two_conversations(struct story *story)
+{
+	set_trace(story, 4, 2);
+	story->requests[0].next = 2;
+	story->requests[1].next = 3;
+	story->requests[2] = (struct fc_trace_request){.input_tokens = 20,
+						       .output_tokens = 1,
+						       .suffix_start = 6,
+						       .suffix_count = 2,
+						       .prefix_count = 3,
+						       .turn = 1,
+						       .previous = 0,
+						       .next = FC_TRACE_NONE};
+	story->requests[3] = (struct fc_trace_request){.input_tokens = 8,
+						       .output_tokens = 1,
+						       .suffix_start = 8,
+						       .suffix_count = 2,
+						       .session = 1,
+						       .line = 1,
+						       .turn = 1,
+						       .previous = 1,
+						       .next = FC_TRACE_NONE};
+	story->suffix_ids[8] = 'P', story->suffix_ids[9] = 'Q';
+	story->trace.suffix_id_count = 10;
+	for (uint32_t i = 0; i < 2; i++)
+		story->sessions[i] = (struct fc_trace_session){
+			.name = i == 0 ? "zero" : "one", .requests_start = 2 * i, .request_count = 2};
+	const uint32_t order[4] = {0, 2, 1, 3};
+	memcpy(story->session_requests, order, sizeof(order));
+}
+
+static void with_one_queue_nobody_overtakes_a_read(void **state)
+{
+	static const char *const policies[] = {"flat-no-overlap", "flat-one-queue"};
+	(void)state;
+	for (int i = 0; i < 2; i++) {
+		struct story *story = make_story(policies[i]);
+		set_two_conversations(story);
+		story->hardware.has_overlap = false;
+		story->hardware.link_up_bytes_per_s = FAST;
+		story->hardware.ssd_latency_ns = 50 * MS_NS;
+		story->opts.memory_bytes = 0;
+		run(story);
+		/* Both first requests end at 24. Then: 8 at once, and 8 after 50 of reading; or 16 after 50 for both.
+		 */
+		assert_about_ms(story->outcome->ttft.min, i == 0 ? 8 : 24);
+		assert_about_ms(story->outcome->ttft.max, i == 0 ? 50 + 8 : 50 + 16);
+		free_story(story);
+	}
+}
+
 static void the_copy_from_memory_begins_when_the_engine_takes_the_request(void **state)
 {
 	(void)state;
@@ -328,6 +380,7 @@ int main(void)
 		cmocka_unit_test(a_slow_copy_is_waited_for_up_to_its_last_layer),
 		cmocka_unit_test(flat_reads_two_layers_at_a_time),
 		cmocka_unit_test(flat_starts_when_the_layers_to_come_take_no_longer_than_the_prefill),
+		cmocka_unit_test(with_one_queue_nobody_overtakes_a_read),
 		cmocka_unit_test(the_copy_from_memory_begins_when_the_engine_takes_the_request),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
