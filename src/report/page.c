@@ -8,10 +8,10 @@
 /* Colours that colour-blind readers can tell apart, a darker set of them for paper and light screens, a lighter one for
  * the dark. */
 static const char style[] =
-	":root{--paper:#fff;--ink:#1a1c1e;--quiet:#5c6670;--rule:#dfe3e7;--free:#eef0f2;--mark:#fff6d6;"
+	":root{--paper:#fff;--ink:#1a1c1e;--quiet:#5c6670;--rule:#dfe3e7;--mark:#fff6d6;"
 	"--c0:#c2410c;--c1:#0b6bb5;--c2:#1b7f5c;--c3:#8a3ea8;--c4:#a67c00;--c5:#c12a6b;--c6:#4a5560;--c7:#2a9db0}\n"
 	"@media(prefers-color-scheme:dark){:root{--paper:#15181b;--ink:#e8eaed;--quiet:#9aa4ae;--rule:#333a41;"
-	"--free:#23282d;--mark:#3a3418;--c0:#fb8b5a;--c1:#62b0f0;--c2:#4fc79a;--c3:#c58be0;--c4:#e0b63c;--c5:#f078a8;"
+	"--mark:#3a3418;--c0:#fb8b5a;--c1:#62b0f0;--c2:#4fc79a;--c3:#c58be0;--c4:#e0b63c;--c5:#f078a8;"
 	"--c6:#a8b3bd;--c7:#63cfe0}}\n"
 	"*{box-sizing:border-box}body{margin:0 auto;max-width:60rem;padding:1.5rem 1rem 3rem;background:var(--paper);"
 	"color:var(--ink);font:16px/1.5 system-ui,sans-serif}\n"
@@ -20,7 +20,7 @@ static const char style[] =
 	".lead,figcaption,footer,summary{color:var(--quiet)}figure{margin:1.5rem 0;break-inside:avoid}"
 	"figcaption{font-size:.9rem;margin-top:.3rem}svg{display:block;width:100%;height:auto}\n"
 	"svg text{font:12px system-ui,sans-serif;fill:var(--quiet)}.grid{stroke:var(--rule);fill:none}"
-	".axis{stroke:var(--quiet);fill:none}.free{fill:var(--free)}\n"
+	".axis{stroke:var(--quiet);fill:none}\n"
 	".line{fill:none;stroke-width:2;stroke-linejoin:round}.dashed{stroke-dasharray:5 4}\n"
 	".line.c0{stroke:var(--c0)}.line.c1{stroke:var(--c1)}.line.c2{stroke:var(--c2)}.line.c3{stroke:var(--c3)}"
 	".line.c4{stroke:var(--c4)}.line.c5{stroke:var(--c5)}.line.c6{stroke:var(--c6)}.line.c7{stroke:var(--c7)}\n"

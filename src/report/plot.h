@@ -1,4 +1,4 @@
-/* Plots as SVG inside a page: lines over a plane, bars in parts, and a map of an arena.
+/* Plots as SVG inside a page: lines over a plane, and bars in parts.
  *
  * A plot is 720 units wide and scales with the page. Colours are named by the page's style sheet (page.c), which has a
  * light, a dark and a paper set of them, so that one SVG serves all three. Every plot is followed by what it shows as a
@@ -59,22 +59,5 @@ struct fc_bars {
 };
 
 void fc_bars_add(struct fc_page *page, const struct fc_bars *bars);
-
-/* Runs of chunks in the order of their addresses; what no run covers is free. */
-struct fc_map_run {
-	uint64_t first, count;
-	uint64_t owner; /* runs of one owner have one colour, and neighbours in number mostly different ones */
-	const char *name;
-};
-
-struct fc_map {
-	const char *title;
-	const char *note;
-	const struct fc_map_run *runs;
-	size_t run_count;
-	uint64_t chunk_count; /* of the arena */
-};
-
-void fc_map_add(struct fc_page *page, const struct fc_map *map);
 
 #endif

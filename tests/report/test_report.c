@@ -172,19 +172,6 @@ static void bars_are_as_long_as_the_sum_of_their_parts(void **state)
 	fc_page_deinit(&page);
 }
 
-static void a_run_that_reaches_over_a_row_goes_on_in_the_next(void **state)
-{
-	(void)state;
-	struct fc_page page = {0};
-	const struct fc_map_run runs[] = {{.first = 5, .count = 10, .owner = 9, .name = "session 9"}};
-	struct fc_map map = {.title = "t", .runs = runs, .run_count = 1, .chunk_count = 240}; /* 10 a row */
-	fc_map_add(&page, &map);
-	assert_int_equal(count_of(page.bytes, "session 9"), 2);
-	assert_non_null(strstr(page.bytes, "c1\" x=\"360.00\" y=\"0\" width=\"360.00\""));
-	assert_non_null(strstr(page.bytes, "c1\" x=\"0.00\" y=\"12\" width=\"360.00\""));
-	fc_page_deinit(&page);
-}
-
 /* ---- pages ---- */
 
 static void make_page(struct fc_page *page, const char *name)
@@ -256,7 +243,6 @@ int main(void)
 		cmocka_unit_test(a_point_lies_where_its_values_say),
 		cmocka_unit_test(what_is_no_number_is_a_gap),
 		cmocka_unit_test(bars_are_as_long_as_the_sum_of_their_parts),
-		cmocka_unit_test(a_run_that_reaches_over_a_row_goes_on_in_the_next),
 		cmocka_unit_test(names_stay_text),
 		cmocka_unit_test(a_page_needs_nothing_from_elsewhere),
 		cmocka_unit_test(a_page_is_written_whole_or_not_at_all),
