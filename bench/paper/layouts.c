@@ -95,8 +95,10 @@ static int compare(struct paper *paper, const struct fc_hardware *hardware, cons
 	struct wanted wanted[sizeof(kinds) / sizeof(kinds[0])];
 	unsigned context_k = (unsigned)(published[which].context_tokens / 1024);
 	int code = outcomes == NULL ? FC_ENOMEM : make_trace(&made, published[which].context_tokens);
-	if (code != FC_OK)
+	if (code != FC_OK) {
+		free(outcomes);
 		return fc_error_set(&paper->error, code, "no memory for the layout experiment");
+	}
 	for (size_t i = 0; i < fc_array_len(kinds); i++) {
 		wanted[i] = kinds[i];
 		wanted[i].rate_per_s = RATE_PER_S;
