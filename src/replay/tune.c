@@ -31,8 +31,9 @@ struct search {
 	const struct fc_tune_opts *opts;
 	struct fc_tune_result *result;
 	struct fc_error *error;
-	struct fc_config config; /* the best so far */
-	struct fc_tune_score best;
+	struct fc_config config;      /* what is recommended so far */
+	struct fc_tune_score present; /* of it */
+	struct fc_tune_score best;    /* of it before its budgets were made smaller */
 };
 
 /* ---- settings ---- */
@@ -55,14 +56,14 @@ static int set_values(struct fc_config *config, const char *names, const char *v
 	return FC_OK;
 }
 
-static void note_step(struct search *search, const char *names, const char *values)
+static void note_step(struct search *search, const char *names, const char *values, const struct fc_tune_score *score)
 {
 	struct fc_tune_result *result = search->result;
 	fc_check(result->step_count < FC_TUNE_STEPS_MAX);
 	struct fc_tune_step *step = &result->steps[result->step_count++];
 	snprintf(step->setting, sizeof(step->setting), "%s", names);
 	snprintf(step->value, sizeof(step->value), "%s", values);
-	step->score = search->best;
+	step->score = *score;
 }
 
 /* ---- scores ---- */
@@ -154,7 +155,7 @@ static int run(struct search *search, const struct fc_trace *trace, const struct
 		const struct fc_outcome *outcome = simulation.runs[i].outcome;
 		scores[i] = score_of(opts, outcome);
 		if (outcome->error.code != FC_OK)
-			scores[i].cost = INFINITY;
+			scores[i].cost = scores[i].writes_per_day = INFINITY;
 	}
 	fc_simulation_deinit(&simulation);
 	search->result->run_count += count;
@@ -167,11 +168,24 @@ static void tell(const struct search *search, const char *setting)
 		search->opts->step_cb(search->opts->context, setting);
 }
 
+/* Which of several is best, however little the difference. */
+static size_t lowest(const struct fc_tune_opts *opts, const struct fc_tune_score *scores, size_t count)
+{
+	size_t best = 0;
+	for (size_t i = 1; i < count; i++) {
+		double excess_i = excess(opts, &scores[i]), excess_best = excess(opts, &scores[best]);
+		bool is_level = excess_i == excess_best;
+		if (is_level ? scores[i].cost < scores[best].cost : excess_i < excess_best)
+			best = i;
+	}
+	return best;
+}
+
 static int try_setting(struct search *search, const struct setting *setting, bool *has_changed)
 {
 	struct fc_config configs[CHOICES_MAX];
 	struct fc_tune_score scores[CHOICES_MAX];
-	size_t count = 0, best = CHOICES_MAX;
+	size_t count = 0;
 	tell(search, setting->names);
 	for (; count < CHOICES_MAX && setting->choices[count] != NULL; count++) {
 		configs[count] = search->config;
@@ -182,20 +196,13 @@ static int try_setting(struct search *search, const struct setting *setting, boo
 	int code = run(search, search->opts->training, configs, count, scores);
 	if (code != FC_OK)
 		return code;
-	struct fc_tune_score reached = search->best;
-	for (size_t i = 0; i < count; i++)
-		if (is_better(search->opts, &scores[i], &reached) ||
-		    (best < CHOICES_MAX && excess(search->opts, &scores[i]) <= excess(search->opts, &reached) &&
-		     scores[i].cost < reached.cost)) {
-			best = i;
-			reached = scores[i];
-		}
-	if (best == CHOICES_MAX)
+	size_t best = lowest(search->opts, scores, count);
+	if (!is_better(search->opts, &scores[best], &search->best))
 		return FC_OK;
 	*has_changed = true;
 	search->config = configs[best];
-	search->best = reached;
-	note_step(search, setting->names, setting->choices[best]);
+	search->best = search->present = scores[best];
+	note_step(search, setting->names, setting->choices[best], &scores[best]);
 	return FC_OK;
 }
 
@@ -236,8 +243,8 @@ static int shrink(struct search *search, const char *name)
 		return FC_OK;
 	/* What was reached stays the measure for the next budget, so that losses do not add up. */
 	search->config = configs[kept - 1];
-	note_step(search, name, values[kept - 1]);
-	search->result->steps[search->result->step_count - 1].score = scores[kept - 1];
+	search->present = scores[kept - 1];
+	note_step(search, name, values[kept - 1], &scores[kept - 1]);
 	return FC_OK;
 }
 
@@ -262,19 +269,16 @@ static int search_all(struct search *search)
 static int validate(struct search *search)
 {
 	const struct fc_config configs[] = {*search->opts->config, search->config};
-	struct fc_tune_score training[2], held[2];
+	struct fc_tune_score held[2];
 	tell(search, "held out");
-	int code = run(search, search->opts->training, configs, 2, training);
-	if (code == FC_OK)
-		code = run(search, search->opts->held_out, configs, 2, held);
+	int code = run(search, search->opts->held_out, configs, 2, held);
 	if (code != FC_OK)
 		return code;
 	struct fc_tune_result *result = search->result;
-	result->training_start = training[0];
-	result->training_best = training[1];
+	result->training_best = search->present;
 	result->held_start = held[0];
 	result->held_best = held[1];
-	result->is_over_limit = excess(search->opts, &training[1]) > 0;
+	result->is_over_limit = excess(search->opts, &search->present) > 0;
 	result->is_start_better = !is_as_good(search->opts, &held[1], &held[0]);
 	return FC_OK;
 }
@@ -284,7 +288,8 @@ int fc_tune(const struct fc_tune_opts *opts, struct fc_tune_result *result, stru
 	struct search search = {.opts = opts, .result = result, .error = error, .config = *opts->config};
 	*result = (struct fc_tune_result){0};
 	tell(&search, "start");
-	int code = run(&search, opts->training, opts->config, 1, &search.best);
+	int code = run(&search, opts->training, opts->config, 1, &result->training_start);
+	search.best = search.present = result->training_start;
 	if (code == FC_OK)
 		code = search_all(&search);
 	return code == FC_OK ? validate(&search) : code;
