@@ -1,11 +1,6 @@
 /* An analysis for machines. Bytes are those of the chosen model. */
 #include "cli/analyze_report.h"
-
-/* A share, or null for 0/0. */
-static json_t *ratio(double part, double whole)
-{
-	return whole > 0 ? json_real(part / whole) : json_null();
-}
+#include "cli/json_file.h"
 
 static json_t *count_or_null(uint64_t number, bool is_known)
 {
@@ -30,7 +25,7 @@ static json_t *requests(const struct fc_analyze_report *report)
 	return json_pack(
 		"{s:I, s:I, s:I, s:o, s:o, s:o, s:o, s:o}", "count", (json_int_t)analysis->request_count, "minute_max",
 		(json_int_t)analysis->minute_requests_max, "span_ns", (json_int_t)analysis->span_ns, "per_second",
-		ratio((double)analysis->request_count, (double)analysis->span_ns / 1e9), "input_tokens",
+		fc_json_ratio((double)analysis->request_count, (double)analysis->span_ns / 1e9), "input_tokens",
 		spread(&analysis->input_tokens, 1), "output_tokens", spread(&analysis->output_tokens, 1), "new_tokens",
 		spread(&analysis->new_tokens, 1), "history_tokens", spread(&analysis->history_tokens, 1));
 }
@@ -56,13 +51,14 @@ static json_t *blocks(const struct fc_analyze_report *report)
 			 (json_int_t)analysis->block_tokens, "bytes", report->block_bytes, "references",
 			 (json_int_t)analysis->reference_count, "unique", (json_int_t)analysis->unique_count,
 			 "used_once", (json_int_t)analysis->once_count, "used_once_share",
-			 ratio((double)analysis->once_count, unique), "possible_hits", (json_int_t)analysis->hits,
-			 "possible_hit_rate", ratio((double)analysis->hits, references),
-			 "possible_hits_without_replies", (json_int_t)analysis->list_hits,
-			 "possible_hit_rate_without_replies", ratio((double)analysis->list_hits, references),
-			 "other_session_hits", (json_int_t)analysis->other_session_hits, "shared_reference_share",
-			 ratio((double)analysis->shared_references, references), "shared_block_share",
-			 ratio((double)analysis->shared_blocks, unique));
+			 fc_json_ratio((double)analysis->once_count, unique), "possible_hits",
+			 (json_int_t)analysis->hits, "possible_hit_rate",
+			 fc_json_ratio((double)analysis->hits, references), "possible_hits_without_replies",
+			 (json_int_t)analysis->list_hits, "possible_hit_rate_without_replies",
+			 fc_json_ratio((double)analysis->list_hits, references), "other_session_hits",
+			 (json_int_t)analysis->other_session_hits, "shared_reference_share",
+			 fc_json_ratio((double)analysis->shared_references, references), "shared_block_share",
+			 fc_json_ratio((double)analysis->shared_blocks, unique));
 }
 
 static json_t *reuse(const struct fc_analyze_report *report)
@@ -96,8 +92,9 @@ static json_t *curve(const struct fc_analyze_report *report)
 	for (size_t i = 0; i < count; i++) {
 		uint64_t hits = fc_curve_hits(&report->analysis->curve, fc_analyze_blocks(report, sizes[i]));
 		json_array_append_new(
-			points, json_pack("{s:I, s:I, s:o}", "bytes", (json_int_t)sizes[i], "hits", (json_int_t)hits,
-					  "hit_rate", ratio((double)hits, (double)report->analysis->reference_count)));
+			points,
+			json_pack("{s:I, s:I, s:o}", "bytes", (json_int_t)sizes[i], "hits", (json_int_t)hits,
+				  "hit_rate", fc_json_ratio((double)hits, (double)report->analysis->reference_count)));
 	}
 	return points;
 }
@@ -108,10 +105,11 @@ static json_t *tier(const struct fc_analyze_report *report)
 	double bytes = (double)analysis->tier_blocks * report->block_bytes;
 	return json_pack("{s:I, s:I, s:o, s:f, s:o, s:o, s:o}", "dram_bytes", (json_int_t)report->config->dram_bytes,
 			 "dram_hits", (json_int_t)report->judgement.dram_hits, "dram_hit_rate",
-			 ratio((double)report->judgement.dram_hits, (double)analysis->reference_count), "ssd_bytes",
-			 bytes, "ssd_bytes_per_request", spread(&analysis->request_blocks, report->block_bytes),
-			 "ssd_bytes_per_second", ratio(bytes, (double)analysis->span_ns / 1e9), "ssd_share_of_hits",
-			 ratio((double)analysis->tier_blocks, (double)analysis->hits));
+			 fc_json_ratio((double)report->judgement.dram_hits, (double)analysis->reference_count),
+			 "ssd_bytes", bytes, "ssd_bytes_per_request",
+			 spread(&analysis->request_blocks, report->block_bytes), "ssd_bytes_per_second",
+			 fc_json_ratio(bytes, (double)analysis->span_ns / 1e9), "ssd_share_of_hits",
+			 fc_json_ratio((double)analysis->tier_blocks, (double)analysis->hits));
 }
 
 static json_t *judgement(const struct fc_analyze_report *report)

@@ -6,17 +6,6 @@
 
 #include <stdlib.h>
 
-static void print_bytes(char *string, size_t bytes, double value)
-{
-	char text[FC_HUMAN_BYTES];
-	snprintf(string, bytes, "%s", fc_human_bytes((uint64_t)value, text));
-}
-
-static void print_percent(char *string, size_t bytes, double value)
-{
-	snprintf(string, bytes, "%.4g %%", 100 * value);
-}
-
 static void add_curve(const struct fc_analyze_report *report, struct fc_page *page)
 {
 	const struct fc_analysis *analysis = report->analysis;
@@ -37,10 +26,9 @@ static void add_curve(const struct fc_analyze_report *report, struct fc_page *pa
 	struct fc_plot plot = {
 		.title = "Hit rate of an LRU cache, by its size",
 		.note = "Also the distribution of reuse distances: a block that comes back after so many distinct "
-			"bytes is "
-			"a hit from that size on.",
-		.x = {.label = "size", .is_logarithmic = true, .is_binary = true, .print = print_bytes},
-		.y = {.label = "hits, of all blocks", .is_from_zero = true, .print = print_percent},
+			"bytes is a hit from that size on.",
+		.x = {.label = "size", .is_logarithmic = true, .is_binary = true, .print = fc_human_print_bytes},
+		.y = {.label = "hits, of all blocks", .is_from_zero = true, .print = fc_human_print_share},
 		.series = series,
 		.series_count = 2,
 	};
@@ -68,7 +56,7 @@ static void add_distribution(struct fc_page *page, const struct fc_spread *sprea
 	const struct fc_plot_series series = {
 		.name = "share", .x = values, .y = shares, .count = PERCENTILE_COUNT, .colour = 1};
 	plot.x.is_logarithmic = plot.y.is_from_zero = true;
-	plot.y.print = print_percent;
+	plot.y.print = fc_human_print_share;
 	plot.series = &series;
 	plot.series_count = 1;
 	fc_plot_add(page, &plot);
@@ -85,7 +73,7 @@ static void add_distributions(const struct fc_analyze_report *report, struct fc_
 	add_distribution(page, &analysis->session_blocks, report->block_bytes,
 			 (struct fc_plot){.title = "KV of a session",
 					  .note = "Distinct blocks of all its requests.",
-					  .x = {.label = "size", .print = print_bytes},
+					  .x = {.label = "size", .print = fc_human_print_bytes},
 					  .y = {.label = "sessions, up to this size"}});
 }
 

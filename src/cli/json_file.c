@@ -12,6 +12,16 @@ bool fc_json_replaces_text(const struct fc_config *config)
 	return config->json_path != NULL && strcmp(config->json_path, "-") == 0;
 }
 
+json_t *fc_json_count(uint64_t value)
+{
+	return json_integer((json_int_t)value);
+}
+
+json_t *fc_json_ratio(double part, double whole)
+{
+	return whole > 0 ? json_real(part / whole) : json_null();
+}
+
 /* The text with a newline behind; NULL without memory. */
 static char *text_of(json_t *json, size_t *length)
 {

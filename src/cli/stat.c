@@ -79,21 +79,16 @@ static int print_view(const struct stat_view *view)
 	return code;
 }
 
-static json_t *count(uint64_t value)
-{
-	return json_integer((json_int_t)value);
-}
-
 static json_t *medium_to_json(const struct stat_view *view, enum fc_medium medium)
 {
 	const struct fc_superblock *superblock = &view->probe->superblocks[medium];
 	json_t *object = json_object();
 	for (size_t i = 0; object != NULL && i < sizeof(quantities) / sizeof(quantities[0]); i++)
-		json_object_set_new(object, quantities[i].name, count(value_of(view, medium, &quantities[i])));
+		json_object_set_new(object, quantities[i].name, fc_json_count(value_of(view, medium, &quantities[i])));
 	if (object == NULL)
 		return NULL;
-	json_object_set_new(object, "chunk_bytes", count(superblock->chunk_bytes));
-	json_object_set_new(object, "epoch", count(superblock->epoch));
+	json_object_set_new(object, "chunk_bytes", fc_json_count(superblock->chunk_bytes));
+	json_object_set_new(object, "epoch", fc_json_count(superblock->epoch));
 	json_object_set_new(object, "uuid",
 			    json_sprintf("%016" PRIx64 "%016" PRIx64, superblock->uuid.high, superblock->uuid.low));
 	return object;

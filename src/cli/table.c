@@ -112,6 +112,17 @@ const char *fc_human_bytes(uint64_t bytes, char text[FC_HUMAN_BYTES])
 	return text;
 }
 
+void fc_human_print_bytes(char *string, size_t string_bytes, double bytes)
+{
+	char text[FC_HUMAN_BYTES];
+	snprintf(string, string_bytes, "%s", fc_human_bytes((uint64_t)bytes, text));
+}
+
+void fc_human_print_share(char *string, size_t string_bytes, double share)
+{
+	snprintf(string, string_bytes, "%.4g %%", 100 * share);
+}
+
 const char *fc_human_ns(uint64_t time_ns, char text[FC_HUMAN_BYTES])
 {
 	static const char *const units[] = {"ns", "us", "ms", "s"};

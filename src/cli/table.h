@@ -41,6 +41,10 @@ int fc_table_print(const struct fc_table *table, FILE *file) FC_MUST_USE;
 /* "1.5 GiB", "5 B"; `text` is returned, so that it fits into a call. */
 const char *fc_human_bytes(uint64_t bytes, char text[FC_HUMAN_BYTES]);
 
+/* The same into `string`, and "94.2 %" of 0.942: for the axes of a plot. */
+void fc_human_print_bytes(char *string, size_t string_bytes, double bytes);
+void fc_human_print_share(char *string, size_t string_bytes, double share);
+
 /* "3.42 s", "17.1 ms", "850 ns". */
 const char *fc_human_ns(uint64_t time_ns, char text[FC_HUMAN_BYTES]);
 

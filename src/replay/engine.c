@@ -103,13 +103,6 @@ static void fail(struct engine *engine, int code, const struct fc_error *error, 
 
 /* ---- requests come and go ---- */
 
-static struct fc_session_id session_id(const struct fc_trace *trace, uint32_t session)
-{
-	if (session == FC_TRACE_NONE)
-		return (struct fc_session_id){0, 0};
-	return fc_session_id_from_text(trace->sessions[session].name);
-}
-
 static struct request *make_request(struct engine *engine, uint32_t number, uint64_t arrival_ns)
 {
 	const struct fc_trace *trace = engine->opts->trace;
@@ -125,7 +118,7 @@ static struct request *make_request(struct engine *engine, uint32_t number, uint
 		.keys = request->path->keys,
 		.input_blocks = request->path->input_count,
 		.stored_blocks = request->path->count,
-		.session = session_id(trace, request->traced->session),
+		.session = fc_turn_session(trace, request->traced->session),
 		.arrival_ns = arrival_ns,
 		.turn = request->traced->turn,
 		.previous_reply_tokens = previous == FC_TRACE_NONE ? 0 : trace->requests[previous].output_tokens,

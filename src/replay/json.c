@@ -1,5 +1,6 @@
 /* The result for machines. Settings are taken from the table of options, so none can be forgotten. */
 #include "base/check.h"
+#include "cli/json_file.h"
 #include "config/option.h"
 #include "replay/result.h"
 
@@ -8,16 +9,6 @@
 static json_t *number(double value)
 {
 	return isfinite(value) ? json_real(value) : json_null();
-}
-
-static json_t *ratio(double part, double whole)
-{
-	return whole > 0 ? json_real(part / whole) : json_null();
-}
-
-static json_t *count(uint64_t value)
-{
-	return json_integer((json_int_t)value);
 }
 
 static json_t *times_ms(const struct fc_histogram *histogram)
@@ -41,12 +32,13 @@ static json_t *parts_ms(const struct fc_replay_result *result)
 static json_t *medium(const struct fc_replay_result *result, enum fc_medium which)
 {
 	const struct fc_medium_stats *before = &result->before.media[which], *after = &result->after.media[which];
-	return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "bytes", count(after->bytes), "bytes_used",
-			 count(after->bytes_used), "bytes_stored", count(after->bytes_stored), "bytes_delivered",
-			 count(result->media_bytes[which]), "bytes_written",
-			 count(after->bytes_written - before->bytes_written), "sessions_reclaimed",
-			 count(after->sessions_reclaimed - before->sessions_reclaimed), "bytes_reclaimed",
-			 count(after->bytes_reclaimed - before->bytes_reclaimed), "segments", count(after->segments));
+	return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "bytes", fc_json_count(after->bytes), "bytes_used",
+			 fc_json_count(after->bytes_used), "bytes_stored", fc_json_count(after->bytes_stored),
+			 "bytes_delivered", fc_json_count(result->media_bytes[which]), "bytes_written",
+			 fc_json_count(after->bytes_written - before->bytes_written), "sessions_reclaimed",
+			 fc_json_count(after->sessions_reclaimed - before->sessions_reclaimed), "bytes_reclaimed",
+			 fc_json_count(after->bytes_reclaimed - before->bytes_reclaimed), "segments",
+			 fc_json_count(after->segments));
 }
 
 static json_t *setting(const struct fc_config *config, const struct fc_option *option)
@@ -56,7 +48,7 @@ static json_t *setting(const struct fc_config *config, const struct fc_option *o
 	case FC_OPTION_SIZE:
 	case FC_OPTION_COUNT:
 	case FC_OPTION_DURATION:
-		return count(*(const uint64_t *)field);
+		return fc_json_count(*(const uint64_t *)field);
 	case FC_OPTION_RATIO:
 		return number(*(const double *)field);
 	case FC_OPTION_RATE:
@@ -88,59 +80,59 @@ static json_t *settings(const struct fc_config *config)
 
 static void add_prefix(json_t *object, const struct fc_replay_result *result)
 {
-	json_object_set_new(object, "requests", count(result->requests));
-	json_object_set_new(object, "requests_total", count(result->request_total));
+	json_object_set_new(object, "requests", fc_json_count(result->requests));
+	json_object_set_new(object, "requests_total", fc_json_count(result->request_total));
 	json_object_set_new(object, "is_interrupted", json_boolean(result->is_interrupted));
 	json_object_set_new(object, "warm_start", json_boolean(result->is_warm));
-	json_object_set_new(object, "blocks", count(result->blocks));
-	json_object_set_new(object, "prefix_blocks", count(result->prefix_blocks));
-	json_object_set_new(object, "possible_blocks", count(result->possible_blocks));
-	json_object_set_new(object, "delivered_blocks", count(result->delivered_blocks));
-	json_object_set_new(object, "unexplained_blocks", count(result->unexplained_blocks));
-	json_object_set_new(object, "short_loads", count(result->short_loads));
-	json_object_set_new(object, "mismatches", count(result->mismatches));
-	json_object_set_new(object, "errors", count(result->errors));
+	json_object_set_new(object, "blocks", fc_json_count(result->blocks));
+	json_object_set_new(object, "prefix_blocks", fc_json_count(result->prefix_blocks));
+	json_object_set_new(object, "possible_blocks", fc_json_count(result->possible_blocks));
+	json_object_set_new(object, "delivered_blocks", fc_json_count(result->delivered_blocks));
+	json_object_set_new(object, "unexplained_blocks", fc_json_count(result->unexplained_blocks));
+	json_object_set_new(object, "short_loads", fc_json_count(result->short_loads));
+	json_object_set_new(object, "mismatches", fc_json_count(result->mismatches));
+	json_object_set_new(object, "errors", fc_json_count(result->errors));
 }
 
 static void add_reads(json_t *object, struct fc_replay_result *result)
 {
 	uint64_t wanted = result->media_bytes[FC_SSD];
-	json_object_set_new(object, "loads", count(result->loads));
-	json_object_set_new(object, "segments_touched", count(result->segments_touched));
-	json_object_set_new(object, "planned_runs", count(result->planned_runs));
-	json_object_set_new(object, "read_commands", count(result->read_commands));
+	json_object_set_new(object, "loads", fc_json_count(result->loads));
+	json_object_set_new(object, "segments_touched", fc_json_count(result->segments_touched));
+	json_object_set_new(object, "planned_runs", fc_json_count(result->planned_runs));
+	json_object_set_new(object, "read_commands", fc_json_count(result->read_commands));
 	json_object_set_new(object, "segments_per_load",
-			    ratio((double)result->segments_touched, (double)result->loads));
+			    fc_json_ratio((double)result->segments_touched, (double)result->loads));
 	json_object_set_new(object, "planned_runs_per_load",
-			    ratio((double)result->planned_runs, (double)result->loads));
+			    fc_json_ratio((double)result->planned_runs, (double)result->loads));
 	json_object_set_new(object, "read_commands_per_load",
-			    ratio((double)result->read_commands, (double)result->loads));
-	json_object_set_new(object, "bytes_wanted", count(wanted));
-	json_object_set_new(object, "bytes_read", count(result->bytes_read));
-	json_object_set_new(object, "read_amplification", ratio((double)result->bytes_read, (double)wanted));
+			    fc_json_ratio((double)result->read_commands, (double)result->loads));
+	json_object_set_new(object, "bytes_wanted", fc_json_count(wanted));
+	json_object_set_new(object, "bytes_read", fc_json_count(result->bytes_read));
+	json_object_set_new(object, "read_amplification", fc_json_ratio((double)result->bytes_read, (double)wanted));
 	json_object_set_new(object, "ssd_read_bytes_per_s",
-			    ratio((double)result->bytes_read * 1e9, (double)fc_busy_ns(&result->busy[FC_SSD])));
+			    fc_json_ratio((double)result->bytes_read * 1e9, (double)fc_busy_ns(&result->busy[FC_SSD])));
 	json_object_set_new(
 		object, "memory_read_bytes_per_s",
-		ratio((double)result->memory_only_bytes * 1e9, (double)fc_busy_ns(&result->busy[FC_MEMORY])));
+		fc_json_ratio((double)result->memory_only_bytes * 1e9, (double)fc_busy_ns(&result->busy[FC_MEMORY])));
 }
 
 static void add_writes(json_t *object, const struct fc_replay_result *result)
 {
 	uint64_t written = fc_replay_bytes_written(result);
-	json_object_set_new(object, "saves", count(result->saves));
-	json_object_set_new(object, "saves_refused", count(result->saves_refused));
-	json_object_set_new(object, "blocks_new", count(result->blocks_new));
-	json_object_set_new(object, "bytes_new", count(result->bytes_new));
-	json_object_set_new(object, "bytes_written", count(written));
-	json_object_set_new(object, "bytes_stored", count(fc_replay_bytes_stored(result)));
-	json_object_set_new(object, "write_amplification", ratio((double)written, (double)result->bytes_new));
-	json_object_set_new(object, "segments_absorbed", count(result->segments_absorbed));
+	json_object_set_new(object, "saves", fc_json_count(result->saves));
+	json_object_set_new(object, "saves_refused", fc_json_count(result->saves_refused));
+	json_object_set_new(object, "blocks_new", fc_json_count(result->blocks_new));
+	json_object_set_new(object, "bytes_new", fc_json_count(result->bytes_new));
+	json_object_set_new(object, "bytes_written", fc_json_count(written));
+	json_object_set_new(object, "bytes_stored", fc_json_count(fc_replay_bytes_stored(result)));
+	json_object_set_new(object, "write_amplification", fc_json_ratio((double)written, (double)result->bytes_new));
+	json_object_set_new(object, "segments_absorbed", fc_json_count(result->segments_absorbed));
 	json_object_set_new(object, "segments_spilled",
-			    count(result->after.segments_spilled - result->before.segments_spilled));
-	json_object_set_new(
-		object, "reclaimed_sessions",
-		count(fc_replay_sessions_reclaimed(result, FC_MEMORY) + fc_replay_sessions_reclaimed(result, FC_SSD)));
+			    fc_json_count(result->after.segments_spilled - result->before.segments_spilled));
+	json_object_set_new(object, "reclaimed_sessions",
+			    fc_json_count(fc_replay_sessions_reclaimed(result, FC_MEMORY) +
+					  fc_replay_sessions_reclaimed(result, FC_SSD)));
 	json_object_set_new(object, "memory", medium(result, FC_MEMORY));
 	json_object_set_new(object, "ssd", medium(result, FC_SSD));
 }
@@ -152,9 +144,9 @@ json_t *fc_replay_json(struct fc_replay_result *result, const struct fc_trace *t
 	if (object == NULL)
 		return NULL;
 	json_object_set_new(object, "model", json_string(geometry->name));
-	json_object_set_new(object, "block_tokens", count(geometry->block_tokens));
-	json_object_set_new(object, "sessions", count(trace->session_count));
-	json_object_set_new(object, "skipped_records", count(trace->skipped_count));
+	json_object_set_new(object, "block_tokens", fc_json_count(geometry->block_tokens));
+	json_object_set_new(object, "sessions", fc_json_count(trace->session_count));
+	json_object_set_new(object, "skipped_records", fc_json_count(trace->skipped_count));
 	add_prefix(object, result);
 	add_reads(object, result);
 	add_writes(object, result);

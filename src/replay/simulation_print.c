@@ -1,6 +1,7 @@
 /* What the runs found: one line each, and in JSON everything. */
 #include "replay/simulation.h"
 
+#include "cli/json_file.h"
 #include "cli/table.h"
 
 #include <math.h>
@@ -144,16 +145,6 @@ int fc_simulation_print(const struct fc_simulation *simulation, FILE *file)
 
 /* ---- JSON ---- */
 
-static json_t *ratio(double part, double whole)
-{
-	return whole > 0 ? json_real(part / whole) : json_null();
-}
-
-static json_t *count(uint64_t value)
-{
-	return json_integer((json_int_t)value);
-}
-
 static json_t *times_ms(const struct fc_histogram *histogram)
 {
 	static const struct {
@@ -163,7 +154,7 @@ static json_t *times_ms(const struct fc_histogram *histogram)
 	json_t *object = json_object();
 	double mean;
 	bool has_any = fc_histogram_mean(histogram, &mean);
-	json_object_set_new(object, "count", count(histogram->count));
+	json_object_set_new(object, "count", fc_json_count(histogram->count));
 	json_object_set_new(object, "mean", has_any ? json_real(mean / 1e6) : json_null());
 	for (size_t i = 0; i < fc_array_len(percentiles); i++) {
 		uint64_t value = 0;
@@ -193,48 +184,50 @@ static json_t *series(const struct fc_series *values)
 	for (size_t i = 0; i < FC_SERIES_INTERVALS; i++)
 		last = values->amounts[i] > 0 ? i + 1 : last;
 	for (size_t i = 0; i < last; i++)
-		json_array_append_new(array, count(values->amounts[i]));
+		json_array_append_new(array, fc_json_count(values->amounts[i]));
 	return json_pack("{s:f, s:o}", "interval_s", (double)values->interval_ns / 1e9, "amounts", array);
 }
 
 static void add_prefix(json_t *object, const struct fc_outcome *outcome)
 {
-	json_object_set_new(object, "requests", count(outcome->requests));
-	json_object_set_new(object, "blocks", count(outcome->blocks));
-	json_object_set_new(object, "seen_blocks", count(outcome->seen_blocks));
-	json_object_set_new(object, "possible_blocks", count(outcome->possible_blocks));
-	json_object_set_new(object, "delivered_blocks", count(outcome->delivered_blocks));
-	json_object_set_new(object, "possible_rate", ratio((double)outcome->possible_blocks, (double)outcome->blocks));
+	json_object_set_new(object, "requests", fc_json_count(outcome->requests));
+	json_object_set_new(object, "blocks", fc_json_count(outcome->blocks));
+	json_object_set_new(object, "seen_blocks", fc_json_count(outcome->seen_blocks));
+	json_object_set_new(object, "possible_blocks", fc_json_count(outcome->possible_blocks));
+	json_object_set_new(object, "delivered_blocks", fc_json_count(outcome->delivered_blocks));
+	json_object_set_new(object, "possible_rate",
+			    fc_json_ratio((double)outcome->possible_blocks, (double)outcome->blocks));
 	json_object_set_new(object, "delivered_rate",
-			    ratio((double)outcome->delivered_blocks, (double)outcome->blocks));
-	json_object_set_new(object, "cancelled_blocks", count(outcome->cancelled_blocks));
-	json_object_set_new(object, "cancelled_loads", count(outcome->cancelled_loads));
-	json_object_set_new(object, "short_loads", count(outcome->short_loads));
-	json_object_set_new(object, "loads", count(outcome->loads));
-	json_object_set_new(object, "ssd_loads", count(outcome->ssd_loads));
-	json_object_set_new(object, "saves_refused", count(outcome->saves_refused));
+			    fc_json_ratio((double)outcome->delivered_blocks, (double)outcome->blocks));
+	json_object_set_new(object, "cancelled_blocks", fc_json_count(outcome->cancelled_blocks));
+	json_object_set_new(object, "cancelled_loads", fc_json_count(outcome->cancelled_loads));
+	json_object_set_new(object, "short_loads", fc_json_count(outcome->short_loads));
+	json_object_set_new(object, "loads", fc_json_count(outcome->loads));
+	json_object_set_new(object, "ssd_loads", fc_json_count(outcome->ssd_loads));
+	json_object_set_new(object, "saves_refused", fc_json_count(outcome->saves_refused));
 }
 
 static void add_bytes(json_t *object, const struct fc_simulation *simulation, const struct fc_outcome *outcome)
 {
 	double drives = (double)simulation->opts.hardware->ssd_count;
-	json_object_set_new(object, "memory_bytes_delivered", count(outcome->media_bytes[FC_MEMORY]));
-	json_object_set_new(object, "ssd_bytes_delivered", count(outcome->media_bytes[FC_SSD]));
-	json_object_set_new(object, "ssd_bytes_read", count(outcome->bytes_read));
-	json_object_set_new(object, "ssd_bytes_written", count(outcome->drive_bytes_written));
-	json_object_set_new(object, "read_commands", count(outcome->commands));
+	json_object_set_new(object, "memory_bytes_delivered", fc_json_count(outcome->media_bytes[FC_MEMORY]));
+	json_object_set_new(object, "ssd_bytes_delivered", fc_json_count(outcome->media_bytes[FC_SSD]));
+	json_object_set_new(object, "ssd_bytes_read", fc_json_count(outcome->bytes_read));
+	json_object_set_new(object, "ssd_bytes_written", fc_json_count(outcome->drive_bytes_written));
+	json_object_set_new(object, "read_commands", fc_json_count(outcome->commands));
 	json_object_set_new(object, "read_amplification",
-			    ratio((double)outcome->bytes_read, (double)outcome->media_bytes[FC_SSD]));
+			    fc_json_ratio((double)outcome->bytes_read, (double)outcome->media_bytes[FC_SSD]));
 	json_object_set_new(object, "read_commands_per_load",
-			    ratio((double)outcome->commands, (double)outcome->ssd_loads));
-	json_object_set_new(object, "segments_per_load", ratio((double)outcome->segments, (double)outcome->ssd_loads));
+			    fc_json_ratio((double)outcome->commands, (double)outcome->ssd_loads));
+	json_object_set_new(object, "segments_per_load",
+			    fc_json_ratio((double)outcome->segments, (double)outcome->ssd_loads));
 	json_object_set_new(object, "ssd_read_bytes_per_s_of_a_load",
-			    ratio((double)outcome->bytes_read * 1e9, (double)outcome->read_busy_ns));
+			    fc_json_ratio((double)outcome->bytes_read * 1e9, (double)outcome->read_busy_ns));
 	json_object_set_new(object, "ssd_use",
-			    ratio((double)outcome->drive_busy_ns, drives * (double)outcome->elapsed_ns));
-	json_object_set_new(object, "bytes_stored_memory", count(outcome->stats.bytes_stored[FC_MEMORY]));
-	json_object_set_new(object, "bytes_stored_ssd", count(outcome->stats.bytes_stored[FC_SSD]));
-	json_object_set_new(object, "bytes_lost", count(outcome->stats.bytes_lost));
+			    fc_json_ratio((double)outcome->drive_busy_ns, drives * (double)outcome->elapsed_ns));
+	json_object_set_new(object, "bytes_stored_memory", fc_json_count(outcome->stats.bytes_stored[FC_MEMORY]));
+	json_object_set_new(object, "bytes_stored_ssd", fc_json_count(outcome->stats.bytes_stored[FC_SSD]));
+	json_object_set_new(object, "bytes_lost", fc_json_count(outcome->stats.bytes_lost));
 }
 
 static json_t *run_json(const struct fc_simulation *simulation, const struct fc_simulated *run)
@@ -242,7 +235,7 @@ static json_t *run_json(const struct fc_simulation *simulation, const struct fc_
 	const struct fc_outcome *outcome = run->outcome;
 	json_t *object = json_object(), *parts = json_object();
 	json_object_set_new(object, "policy", json_string(run->policy->name));
-	json_object_set_new(object, "memory_bytes", count(run->memory_bytes));
+	json_object_set_new(object, "memory_bytes", fc_json_count(run->memory_bytes));
 	json_object_set_new(object, "rate_per_s",
 			    isfinite(run->rate_per_s) ? json_real(run->rate_per_s) : json_string("max"));
 	if (outcome->error.code != FC_OK)

@@ -33,21 +33,10 @@ static void print_seconds(char *string, size_t bytes, double value)
 	snprintf(string, bytes, "%s", value <= 0 ? "0 s" : fc_human_ns((uint64_t)llround(value * NS_PER_S), text));
 }
 
-static void print_percent(char *string, size_t bytes, double value)
-{
-	snprintf(string, bytes, "%.4g %%", 100 * value);
-}
-
 static void print_bandwidth(char *string, size_t bytes, double value)
 {
 	snprintf(string, bytes, value < 1e9 && value > 0 ? "%.4g MB/s" : "%.4g GB/s",
 		 value < 1e9 && value > 0 ? value / 1e6 : value / 1e9);
-}
-
-static void print_bytes(char *string, size_t bytes, double value)
-{
-	char text[FC_HUMAN_BYTES];
-	snprintf(string, bytes, "%s", fc_human_bytes((uint64_t)value, text));
 }
 
 static double share(double part, double whole)
@@ -146,8 +135,10 @@ static void add_over_load(struct report *report, struct fc_plot plot, double (*y
 static void add_over_memory(struct report *report, struct fc_plot plot,
 			    double (*y_of)(const struct fc_outcome *outcome))
 {
-	plot.x = (struct fc_axis){
-		.label = "DRAM for the cache", .is_logarithmic = true, .is_binary = true, .print = print_bytes};
+	plot.x = (struct fc_axis){.label = "DRAM for the cache",
+				  .is_logarithmic = true,
+				  .is_binary = true,
+				  .print = fc_human_print_bytes};
 	add_lines(report, plot, report->memory_count, report->policy_count * report->rate_count, memory_of, y_of);
 }
 
@@ -156,7 +147,7 @@ static void add_all_lines(struct report *report, void (*add)(struct report *repo
 {
 	struct fc_plot hits = {
 		.title = "Delivered prefix, of what any cache could have had",
-		.y = {.label = "delivered / possible", .is_from_zero = true, .print = print_percent},
+		.y = {.label = "delivered / possible", .is_from_zero = true, .print = fc_human_print_share},
 	};
 	struct fc_plot mean = {
 		.title = "Time to first token, mean",
@@ -188,7 +179,7 @@ static void add_hit_bars(struct report *report)
 		.part_names = parts,
 		.part_count = 1,
 		.lengths = report->values,
-		.print = print_percent,
+		.print = fc_human_print_share,
 	};
 	fc_bars_add(report->page, &bars);
 }
@@ -228,7 +219,7 @@ static void add_distribution(struct report *report)
 	struct fc_plot plot = {
 		.title = "Time to first token, distribution",
 		.x = {.label = "time to first token", .is_logarithmic = true, .print = print_seconds},
-		.y = {.label = "share of the requests", .is_from_zero = true, .print = print_percent},
+		.y = {.label = "share of the requests", .is_from_zero = true, .print = fc_human_print_share},
 	};
 	for (size_t i = 0; i < report->policy_count; i++) {
 		const struct fc_simulated *run = &report->last[i];
@@ -296,7 +287,7 @@ static void print_cells(const struct fc_simulated *run, char cells[COLUMNS][FC_H
 	const double times[] = {ttft_mean_s(outcome), percentile_s(&outcome->ttft, 50), ttft_p99_s(outcome)};
 	double amplification = share((double)outcome->bytes_read, (double)outcome->media_bytes[FC_SSD]);
 	for (int i = 0; i < 2; i++)
-		print_percent(cells[1 + i], bytes, shares[i]);
+		fc_human_print_share(cells[1 + i], bytes, shares[i]);
 	for (int i = 0; i < 3; i++)
 		print_seconds(cells[3 + i], bytes, times[i]);
 	snprintf(cells[6], bytes, isfinite(amplification) ? "%.2f" : "n/a", amplification);

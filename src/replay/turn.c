@@ -2,6 +2,13 @@
 
 #include "base/check.h"
 
+struct fc_session_id fc_turn_session(const struct fc_trace *trace, uint32_t session)
+{
+	if (session == FC_TRACE_NONE)
+		return (struct fc_session_id){0, 0};
+	return fc_session_id_from_text(trace->sessions[session].name);
+}
+
 void fc_turn_set_points(struct fc_replay_turn *turn, uint64_t prompt_blocks, uint64_t delivered_blocks,
 			uint64_t granule)
 {

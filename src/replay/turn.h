@@ -3,6 +3,7 @@
 #define FC_REPLAY_TURN_H
 
 #include "base/error.h"
+#include "trace/trace.h"
 
 #define FC_TURN_POINTS_MAX 2
 
@@ -21,6 +22,9 @@ struct fc_replay_turn {
 	uint64_t resume_point_count;
 	void *place; /* the backend's */
 };
+
+/* What a store is told of a session of the trace; {0, 0}, to be inferred, where the trace does not name it. */
+struct fc_session_id fc_turn_session(const struct fc_trace *trace, uint32_t session);
 
 /* Resume points besides the path's end: where the system prompt ends and where other conversations leave this one
  * (`shared_blocks`), as far as the device has seen the windows and states there: it has if the prefix that was
