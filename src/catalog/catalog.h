@@ -81,11 +81,20 @@ bool fc_catalog_is_settled(const struct fc_catalog *catalog);
 struct fc_segment;
 
 struct fc_placed {
-	struct fc_segment *segment; /* opaque outside the catalog */
+	struct fc_segment *segment; /* opaque outside the catalog; NULL when it is another process's */
 	struct fc_gva base;
 	uint64_t header_bytes;
 	uint32_t align;
 	const struct fc_shape *shape; /* valid under the lease or the reservation */
+};
+
+/* Memory for the shapes of segments that another process's catalog described (wire/wire.h). Empty for those of this
+ * process: the catalog has their shapes. */
+struct fc_shape_store {
+	struct fc_shape *shapes;
+	uint64_t shape_room;
+	struct fc_range *ranges;
+	uint64_t range_room;
 };
 
 /* Consecutive blocks of one group that lie side by side in one segment. */
@@ -109,9 +118,12 @@ struct fc_path {
 	uint64_t span_room;
 	uint32_t span_count;
 	bool is_leased;
+	uint64_t request; /* of the lease, where it is another process's to give */
+	struct fc_shape_store shapes;
 };
 
 void fc_path_deinit(struct fc_path *path, const struct fc_alloc *alloc);
+void fc_shape_store_deinit(struct fc_shape_store *store, const struct fc_alloc *alloc);
 
 /* ---- match ---- */
 
@@ -150,7 +162,8 @@ struct fc_grant {
 struct fc_reservation {
 	struct fc_grant *grants; /* grows as needed, reused, freed by fc_reservation_deinit() */
 	uint64_t grant_room;
-	uint32_t grant_count;   /* 0: everything is stored already */
+	uint32_t grant_count; /* 0: everything is stored already */
+	struct fc_shape_store shapes;
 	struct fc_path sources; /* the stored part of the path; spans in memory may serve as source */
 	struct fc_session_id session;
 	uint64_t blocks_new, bytes_new;

@@ -122,7 +122,15 @@ void fc_path_deinit(struct fc_path *path, const struct fc_alloc *alloc)
 	fc_check(!path->is_leased);
 	fc_alloc_free(alloc, path->placed, path->placed_room * sizeof(*path->placed));
 	fc_alloc_free(alloc, path->spans, path->span_room * sizeof(*path->spans));
+	fc_shape_store_deinit(&path->shapes, alloc);
 	*path = (struct fc_path){0};
+}
+
+void fc_shape_store_deinit(struct fc_shape_store *store, const struct fc_alloc *alloc)
+{
+	fc_alloc_free(alloc, store->shapes, store->shape_room * sizeof(*store->shapes));
+	fc_alloc_free(alloc, store->ranges, store->range_room * sizeof(*store->ranges));
+	*store = (struct fc_shape_store){0};
 }
 
 static int placed_index(struct fc_catalog *catalog, struct fc_path *path, struct fc_segment *segment, uint32_t *index)

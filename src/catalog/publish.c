@@ -44,6 +44,7 @@ void fc_reservation_deinit(struct fc_reservation *reservation, const struct fc_a
 	fc_alloc_free(alloc, reservation->grants, reservation->grant_room * sizeof(*reservation->grants));
 	reservation->grants = NULL;
 	reservation->grant_room = 0;
+	fc_shape_store_deinit(&reservation->shapes, alloc);
 	fc_path_deinit(&reservation->sources, alloc);
 }
 

@@ -16,17 +16,19 @@ rules() {
 	media    system base format host media clock/clock.h
 	device   system base format host device clock/clock.h
 	core     pure   base format catalog cio sched core clock/clock.h media/media.h device/device.h
-	store    system base format host catalog cio sched core media device clock store
-	wire     system base format host catalog cio sched media device clock store wire
-	cluster  system base format host clock wire cluster
+	store    system base format host catalog cio sched core media device clock wire client store
+	wire     pure   base format catalog wire
+	client   pure   base format catalog core/directory.h clock/clock.h wire client
+	server   pure   base format catalog core clock/clock.h media/media.h device/device.h wire server
+	daemon   system base format host clock media device catalog cio sched core wire server store config daemon
 	trace    system base trace
 	analyze  system base trace analyze
-	sim      system base format catalog cio sched core clock/clock.h media/media.h device/device.h sim
+	sim      system base format catalog cio sched core clock/clock.h media/media.h device/device.h wire client server sim
 	config   system base config
 	report   system base host report trace
 	replay   system base format host clock catalog cio sched core media device store trace config report replay cli/table.h cli/progress.h cli/json_file.h
 	bench    system base format host clock media catalog bench
-	cli      system base format host clock media device catalog cio sched store wire cluster trace analyze sim config report replay bench cli
+	cli      system base format host clock media device catalog cio sched store trace analyze sim config report replay bench cli
 	END
 }
 

@@ -1,5 +1,5 @@
 #!/bin/sh
-# The pure folders (base, format, catalog, cio, sched, core) have no time, randomness, threads, files or memory of their own:
+# The pure folders (base, format, catalog, cio, sched, core, wire, client, server) have no time, randomness, threads, files or memory of their own:
 # their objects refer to nothing but each other and the functions below. What is wanted from outside comes in through
 # struct fc_alloc, fc_clock, fc_media and fc_device.
 set -u
@@ -37,7 +37,7 @@ check_object() { # FOLDER OBJECT
 	done
 }
 
-for folder in base format catalog cio sched core; do
+for folder in base format catalog cio sched core wire client server; do
 	objects="$FC_BUILD_DIR/CMakeFiles/flatcake_$folder.dir"
 	find "$objects" -name '*.o' >"$list" 2>/dev/null
 	while IFS= read -r object; do
