@@ -33,7 +33,7 @@ static void note_bad(struct fc_load_job *job, const struct fc_part *part, uint64
 	if (job->bad_count == FC_BAD_MAX)
 		return;
 	job->bad[job->bad_count++] = (struct fc_bad_slice){
-		.segment = job->plan.path->placed[span->placed].segment,
+		.placed = span->placed,
 		.entry = span->entry_first + (origin->block - span->block_first),
 		.is_checksum = is_checksum,
 	};

@@ -15,7 +15,7 @@
 #define FC_WINDOW_LAYERS 2 /* the promise that a load keeps, whatever a stream is made of */
 
 struct fc_bad_slice {
-	struct fc_segment *segment;
+	uint32_t placed; /* in the path */
 	uint64_t entry;
 	bool is_checksum; /* else the read failed */
 };

@@ -282,26 +282,38 @@ static void write_slots(struct fc_save_job *job)
 	}
 }
 
+/* True when the slice at `offset` of the arena is one of the segment's. */
+static bool find_entry(const struct fc_save_job *job, const struct fc_placed *placed, uint64_t offset, uint64_t *entry)
+{
+	uint64_t base = fc_gva_offset(placed->base);
+	struct fc_layer_area area;
+	if (fc_gva_medium(placed->base) != FC_MEMORY || offset < base)
+		return false;
+	fc_layer_first(job->geometry, placed->shape, placed->header_bytes, &area);
+	do {
+		for (uint32_t i = 0; i < placed->shape->range_count; i++) {
+			const struct fc_range *range = &placed->shape->ranges[i];
+			struct fc_range_area where = fc_range_area_in(job->geometry, placed->shape, &area, range);
+			uint64_t first = base + where.slice_offset;
+			if (where.slice_bytes == 0 || offset < first ||
+			    offset - first >= range->count * where.slice_bytes)
+				continue;
+			*entry = range->entry_first + (offset - first) / where.slice_bytes;
+			return true;
+		}
+	} while (fc_layer_next(job->geometry, placed->shape, placed->align, &area));
+	return false;
+}
+
 /* Which source was damaged? The slice's address says: it lies in one of the segments that were copied from. */
 static void blame_source(struct fc_save_job *job, const struct fc_copy *copy)
 {
 	const struct fc_placed *placed = job->original != NULL ? job->original : job->sources->placed;
 	uint32_t count = job->original != NULL ? 1 : job->sources->placed_count;
 	uint64_t offset = (uint64_t)(copy->flat - job->memory_map);
-	for (uint32_t i = 0; i < count; i++) {
-		if (fc_gva_medium(placed[i].base) != FC_MEMORY || offset < fc_gva_offset(placed[i].base))
-			continue;
-		for (uint64_t entry = 0; entry < placed[i].shape->entry_count; entry++) {
-			const struct fc_range *range = fc_shape_range_of(placed[i].shape, entry);
-			struct fc_key key = fc_catalog_segment_key(placed[i].segment, entry);
-			for (uint32_t layer = 0; layer < job->geometry->layer_count; layer++) {
-				if (fc_slice_seed(key, range->group, layer) != copy->seed)
-					continue;
-				job->bad_segment = placed[i].segment;
-				job->bad_entry = entry;
-				return;
-			}
-		}
+	for (uint32_t i = 0; i < count && !job->is_source_bad; i++) {
+		job->is_source_bad = find_entry(job, &placed[i], offset, &job->bad_entry);
+		job->bad_placed = i;
 	}
 }
 
@@ -441,7 +453,7 @@ int fc_save_job_start(struct fc_save_job *job, struct fc_stream *stream, struct 
 {
 	fc_check(!stream->is_busy && !fc_stream_is_moving(stream) && job->grant_count > 0);
 	job->code = FC_OK;
-	job->bad_segment = NULL;
+	job->is_source_bad = false;
 	job->is_stopping = job->is_planned_out = false;
 	job->grant = 0;
 	job->next_fill = job->next_write = 0;

@@ -42,7 +42,8 @@ struct fc_save_job {
 	void (*ended_cb)(struct fc_save_job *job);
 	/* results */
 	int code;
-	struct fc_segment *bad_segment; /* with FC_ECORRUPT: the source that failed its checksum, if it was one */
+	bool is_source_bad;  /* with FC_ECORRUPT: a source failed its checksum. Which: */
+	uint32_t bad_placed; /* in `sources`; 0 for an original */
 	uint64_t bad_entry;
 	uint64_t bytes_written[FC_MEDIUM_COUNT];
 	/* the job's own */

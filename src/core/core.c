@@ -24,6 +24,15 @@ static uint64_t slot_bytes_min(const struct fc_core_opts *opts)
 	return fc_max_u64(fc_plan_slot_bytes_min(geometry, (uint32_t)align), area_bytes + align);
 }
 
+/* The longest layer that a slot takes with everything that reading (an interval's two ends, twice) and writing (whole
+ * blocks) round up. A tiny window would be all rounding; there a layer may have to be read in two parts. */
+static uint64_t area_bytes_max(const struct fc_core_opts *opts)
+{
+	uint64_t slot_bytes = opts->window_bytes / FC_STREAM_SLOTS;
+	uint64_t rounding_bytes = fc_max_u64(4ull * slot_align(opts), 2ull * FC_SAVE_BLOCK_BYTES);
+	return slot_bytes - (slot_bytes >= 8 * rounding_bytes ? rounding_bytes : slot_align(opts));
+}
+
 static int check_opts(const struct fc_core_opts *opts, struct fc_error *error)
 {
 	const struct fc_catalog_opts *catalog = &opts->catalog;
@@ -33,6 +42,11 @@ static int check_opts(const struct fc_core_opts *opts, struct fc_error *error)
 	if (catalog->media[FC_MEMORY] == NULL && catalog->media[FC_SSD] == NULL)
 		return fc_error_set(error, FC_EINVAL,
 				    "memory_bytes and ssd_bytes are both 0; at least one arena is needed");
+	if (opts->directory != NULL && area_bytes_max(opts) < catalog->area_bytes_max)
+		return fc_error_set(error, FC_EINVAL,
+				    "window_bytes %llu takes layers of %llu bytes; the store's are up to %llu long",
+				    (unsigned long long)opts->window_bytes, (unsigned long long)area_bytes_max(opts),
+				    (unsigned long long)catalog->area_bytes_max);
 	if (!(catalog->low_watermark > 0 && catalog->low_watermark <= catalog->high_watermark &&
 	      catalog->high_watermark <= 1))
 		return fc_error_set(error, FC_EINVAL, "watermarks: low %g, high %g; 0 < low <= high <= 1 is allowed",
@@ -61,15 +75,6 @@ static int check_opts(const struct fc_core_opts *opts, struct fc_error *error)
 		return fc_error_set(error, FC_EINVAL, "transfer_bytes %llu; a multiple of %u is allowed",
 				    (unsigned long long)opts->transfer_bytes, slot_align(opts));
 	return FC_OK;
-}
-
-/* The longest layer that a slot takes with everything that reading (an interval's two ends, twice) and writing (whole
- * blocks) round up. A tiny window would be all rounding; there a layer may have to be read in two parts. */
-static uint64_t area_bytes_max(const struct fc_core_opts *opts)
-{
-	uint64_t slot_bytes = opts->window_bytes / FC_STREAM_SLOTS;
-	uint64_t rounding_bytes = fc_max_u64(4ull * slot_align(opts), 2ull * FC_SAVE_BLOCK_BYTES);
-	return slot_bytes - (slot_bytes >= 8 * rounding_bytes ? rounding_bytes : slot_align(opts));
 }
 
 /* All windows are one piece of the device's memory, registered with the SSD at once. The copy worker needs none. */
@@ -106,6 +111,24 @@ static int make_workers(struct fc_core *core)
 	return FC_OK;
 }
 
+static void on_opened(void *context, int code, const struct fc_error *error)
+{
+	struct fc_core *core = context;
+	core->is_open = code == FC_OK;
+	core->opened_cb(core->opts.context, code, error);
+}
+
+static int open_catalog(struct fc_core *core)
+{
+	core->opts.catalog.area_bytes_max = area_bytes_max(&core->opts);
+	int code = fc_catalog_open(&core->catalog, &core->opts.catalog, on_opened, core);
+	if (code != FC_OK)
+		return code;
+	fc_local_directory_init(&core->local, core->catalog);
+	core->directory = &core->local.directory;
+	return FC_OK;
+}
+
 static int make_pools(struct fc_core *core)
 {
 	uint32_t count = core->opts.requests_max;
@@ -120,13 +143,6 @@ static int make_pools(struct fc_core *core)
 	return FC_OK;
 }
 
-static void on_opened(void *context, int code, const struct fc_error *error)
-{
-	struct fc_core *core = context;
-	core->is_open = code == FC_OK;
-	core->opened_cb(core->opts.context, code, error);
-}
-
 int fc_core_open(struct fc_core **result, const struct fc_core_opts *opts,
 		 void (*opened_cb)(void *context, int code, const struct fc_error *error), struct fc_error *error)
 {
@@ -139,7 +155,7 @@ int fc_core_open(struct fc_core **result, const struct fc_core_opts *opts,
 	core->opts = *opts;
 	core->alloc = opts->catalog.alloc;
 	core->opened_cb = opened_cb;
-	core->opts.catalog.area_bytes_max = area_bytes_max(opts);
+	core->directory = opts->directory;
 	fc_sched_init(&core->sched);
 	struct fc_link *lists[] = {&core->free_loads, &core->free_saves, &core->loads,
 				   &core->saves,      &core->copies,     &core->save_queue};
@@ -148,13 +164,15 @@ int fc_core_open(struct fc_core **result, const struct fc_core_opts *opts,
 	code = make_workers(core);
 	if (code == FC_OK)
 		code = make_pools(core);
-	if (code == FC_OK)
-		code = fc_catalog_open(&core->catalog, &core->opts.catalog, on_opened, core);
+	if (code == FC_OK && core->directory == NULL)
+		code = open_catalog(core);
 	if (code != FC_OK) {
 		fc_core_free(core);
 		return fc_error_set(error, code, "open: %s", fc_code_text(code));
 	}
 	*result = core;
+	if (opts->directory != NULL)
+		on_opened(core, FC_OK, NULL);
 	return FC_OK;
 }
 
@@ -172,7 +190,7 @@ static void free_pools(struct fc_core *core)
 	}
 	for (uint32_t i = 0; i < count && core->save_pool != NULL; i++) {
 		struct fc_core_save *save = &core->save_pool[i];
-		fc_reservation_deinit(&save->reservation, core->alloc);
+		fc_reservation_deinit(&save->claim.reservation, core->alloc);
 		fc_alloc_free(core->alloc, save->keys, save->key_room * sizeof(*save->keys));
 		fc_alloc_free(core->alloc, save->slot_memory, save->slot_room * sizeof(*save->slot_memory));
 		fc_alloc_free(core->alloc, save->resume_points, save->resume_room * sizeof(*save->resume_points));
@@ -222,6 +240,10 @@ bool fc_core_are_stuck(const struct fc_core *core, uint32_t first, uint32_t end)
 
 static void check_progress(struct fc_core *core, uint64_t now_ns)
 {
+	if (core->directory_progress != core->directory->progress) {
+		core->directory_progress = core->directory->progress;
+		core->save_progress_ns = now_ns;
+	}
 	for (uint32_t i = 0; i < core->worker_count; i++) {
 		struct fc_worker *worker = &core->workers[i];
 		if (worker->progress != worker->stream.completions && i > core->opts.load_streams)
@@ -266,6 +288,7 @@ unsigned fc_core_step(struct fc_core *core)
 	unsigned count = poll_all(core);
 	if (!core->is_open)
 		return count;
+	count += core->directory->ops->poll(core->directory);
 	uint64_t now_ns = fc_core_now_ns(core);
 	check_progress(core, now_ns);
 	fc_core_check_deadlines(core, now_ns);
@@ -277,13 +300,12 @@ unsigned fc_core_step(struct fc_core *core)
 
 uint64_t fc_core_wake_ns(const struct fc_core *core)
 {
-	uint64_t wake_ns = UINT64_MAX;
+	uint64_t wake_ns = core->directory->ops->wake_ns(core->directory), limit_ns;
 	if (!fc_list_is_empty(&core->save_queue) &&
-	    fc_add_overflows(core->save_progress_ns, core->opts.io_timeout_ns, &wake_ns))
-		wake_ns = UINT64_MAX;
+	    !fc_add_overflows(core->save_progress_ns, core->opts.io_timeout_ns, &limit_ns))
+		wake_ns = fc_min_u64(wake_ns, limit_ns);
 	for (uint32_t i = 0; i < core->worker_count; i++) {
 		const struct fc_worker *worker = &core->workers[i];
-		uint64_t limit_ns;
 		if (worker->stream.is_busy && !worker->is_stuck &&
 		    !fc_add_overflows(worker->progress_ns, core->opts.io_timeout_ns, &limit_ns))
 			wake_ns = fc_min_u64(wake_ns, limit_ns);
@@ -326,8 +348,13 @@ bool fc_core_is_idle(const struct fc_core *core)
 	for (uint32_t i = 0; i < core->worker_count; i++)
 		if (core->workers[i].stream.is_busy)
 			return false;
-	return fc_catalog_is_settled(core->catalog) && !core->is_spill_open && core->load_count == 0 &&
-	       core->save_count == 0 && core->spill.durable_pending == 0;
+	return (core->catalog == NULL || fc_catalog_is_settled(core->catalog)) && !core->is_spill_open &&
+	       core->load_count == 0 && core->save_count == 0 && core->spill.durable_pending == 0;
+}
+
+struct fc_directory *fc_core_directory(struct fc_core *core)
+{
+	return core->directory;
 }
 
 struct fc_catalog *fc_core_catalog(struct fc_core *core)
@@ -351,5 +378,6 @@ void fc_core_stats(const struct fc_core *core, struct fc_stats *stats)
 		.io_errors = core->io_errors,
 		.segments_spilled = core->segments_spilled,
 	};
-	fc_catalog_stats(core->catalog, stats);
+	if (core->catalog != NULL)
+		fc_catalog_stats(core->catalog, stats);
 }

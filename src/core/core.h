@@ -6,7 +6,8 @@
  *
  * States of a load:
  *
- *   submitted: matched, leased
+ *   MATCHING: the directory is asked
+ *      |   (leased)
  *      |-- nothing stored, or all in memory ------> READY ---take--> COPYING --> ENDED
  *      '-- some on SSD --> PREPARE --> READING --------------------> READY (data in place) ---take--> ENDED
  *
@@ -15,8 +16,11 @@
  *
  * States of a save:
  *
- *   QUEUED --> (reserve; waits here while space is being freed) --> WRITING --> VISIBLE --> DURABLE
- *                                                                     '--> failed: nothing of it is visible
+ *   QUEUED --> RESERVING --> RESERVED --> WRITING --> COMMITTING --> VISIBLE --> DURABLE
+ *     ^        (the first of the queue;      |            |
+ *     '------ the claim was lost with its directory ------+--> failed: nothing of it is visible
+ *
+ *   RESERVING lasts while space is being freed, and saves behind it wait.
  *
  * Requests are the core's, from a pool of requests_max; whoever submitted one gives it back with fc_core_load_free() or
  * fc_core_save_free() after it has ended. A request whose I/O never returns ends with FC_ETIMEOUT; what that I/O could
@@ -27,16 +31,18 @@
 #include "cio/load.h"
 #include "cio/save.h"
 #include "clock/clock.h"
+#include "core/directory.h"
 #include "sched/sched.h"
 
 struct fc_core;
 
 enum fc_load_state {
-	FC_LOAD_PREPARE = 1,
-	FC_LOAD_READING = 2,
-	FC_LOAD_READY = 3,   /* in the ready queue */
-	FC_LOAD_COPYING = 4, /* from memory, after it was taken; or waiting for that */
-	FC_LOAD_ENDED = 5,   /* and not in the ready queue */
+	FC_LOAD_MATCHING = 1,
+	FC_LOAD_PREPARE = 2,
+	FC_LOAD_READING = 3,
+	FC_LOAD_READY = 4,   /* in the ready queue */
+	FC_LOAD_COPYING = 5, /* from memory, after it was taken; or waiting for that */
+	FC_LOAD_ENDED = 6,   /* and not in the ready queue */
 };
 
 struct fc_core_load {
@@ -55,7 +61,9 @@ struct fc_core_load {
 	bool is_started_when_ready;
 	void *owner;
 	/* progress */
+	struct fc_lookup lookup;
 	struct fc_path path;
+	struct fc_core *core;
 	struct fc_worker *worker;
 	uint64_t started_ns;
 	uint32_t attempts;
@@ -66,10 +74,13 @@ struct fc_core_load {
 
 enum fc_save_state {
 	FC_SAVE_QUEUED = 1,
-	FC_SAVE_WRITING = 2,
-	FC_SAVE_VISIBLE = 3,
-	FC_SAVE_DURABLE = 4,
-	FC_SAVE_FAILED = 5
+	FC_SAVE_RESERVING = 2,
+	FC_SAVE_RESERVED = 3,
+	FC_SAVE_WRITING = 4,
+	FC_SAVE_COMMITTING = 5,
+	FC_SAVE_VISIBLE = 6,
+	FC_SAVE_DURABLE = 7,
+	FC_SAVE_FAILED = 8,
 };
 
 struct fc_core_save {
@@ -77,25 +88,26 @@ struct fc_core_save {
 	struct fc_link link;       /* core->saves, or the free list */
 	struct fc_link queue_link; /* core->save_queue */
 	enum fc_save_state state;
-	struct fc_session_id session;
+	struct fc_claim claim; /* its turn is what the caller said; the arrays are copies: */
 	struct fc_key *keys;
-	uint64_t key_count, key_room;
+	uint64_t key_room;
+	uint64_t *resume_points;
+	uint64_t resume_room;
 	struct fc_target target;
 	uint64_t *slot_memory;
 	uint64_t slot_room;
-	uint64_t *resume_points;
-	uint64_t resume_point_count, resume_room;
-	uint64_t shared_blocks, turn, previous_reply_tokens;
 	void *owner;
-	struct fc_reservation reservation;
 	struct fc_worker *worker;
 	uint64_t sequence; /* of submission */
-	bool waits_for_space, is_cancelled, is_freed, is_reported;
+	bool is_cancelled, is_lost, is_freed, is_reported;
 	struct fc_save_result result;
 };
 
 struct fc_core_opts {
 	struct fc_catalog_opts catalog; /* alloc, media and geometry inside; area_bytes_max is set by the core */
+	/* NULL: the core opens a catalog of its own. Else this is asked, of `catalog` only alloc, geometry and media
+	 * count, and area_bytes_max is what windows must take. Borrowed */
+	struct fc_directory *directory;
 	struct fc_device *device;
 	struct fc_clock clock;
 	uint32_t load_streams, save_streams;
@@ -138,7 +150,9 @@ uint64_t fc_core_durable_failures(const struct fc_core *core);
  * them any more. */
 void fc_core_free_all(struct fc_core *core);
 
+/* NULL when the core was opened with a directory. */
 struct fc_catalog *fc_core_catalog(struct fc_core *core);
+struct fc_directory *fc_core_directory(struct fc_core *core);
 
 /* FC_ELIMIT (requests_max), FC_EINVAL with text, FC_ENOMEM. */
 FC_MUST_USE int fc_core_load_submit(struct fc_core *core, const struct fc_load_opts *opts,

@@ -7,6 +7,12 @@
 
 static void route(struct fc_core *core, struct fc_core_load *load);
 
+static void release(struct fc_core *core, struct fc_path *path)
+{
+	if (path->is_leased)
+		core->directory->ops->release(core->directory, path);
+}
+
 static struct fc_worker *copy_worker(struct fc_core *core)
 {
 	return &core->workers[core->opts.load_streams];
@@ -36,7 +42,7 @@ static void count_result(struct fc_core *core, struct fc_core_load *load)
 static void end(struct fc_core *core, struct fc_core_load *load, int code)
 {
 	if (code == FC_OK || !fc_is_planted(FC_PLANT_KEPT_LEASE))
-		fc_catalog_release(core->catalog, &load->path);
+		release(core, &load->path);
 	load->worker = NULL;
 	load->result.code = code;
 	if (code != FC_OK)
@@ -86,17 +92,34 @@ static void add_counts(struct fc_core_load *load, const struct fc_load_job *job)
 	load->result.read_commands += job->commands;
 }
 
-/* Damage: the sessions are cut where it is, and the load starts over with what is left. */
+/* The deepest prefix that does without the damaged slice. */
+static uint64_t blocks_before(const struct fc_core *core, const struct fc_path *path, const struct fc_bad_slice *bad)
+{
+	const struct fc_geometry *geometry = core->opts.catalog.geometry;
+	const struct fc_range *range = fc_shape_range_of(path->placed[bad->placed].shape, bad->entry);
+	uint64_t block = range->block_first + (bad->entry - range->entry_first);
+	if (geometry->groups[range->group].rule != FC_RULE_ALL)
+		return path->blocks - 1; /* the resume point itself */
+	return fc_min_u64(path->blocks - 1, block * fc_group_span(geometry, range->group));
+}
+
+/* Damage: the sessions are cut where it is, and the load starts over with what is left. Where the directory does not
+ * take the load's word for it, the load does without. */
 static void start_over(struct fc_core *core, struct fc_core_load *load, const struct fc_load_job *job)
 {
+	uint64_t limit = load->path.blocks;
 	for (uint32_t i = 0; i < job->bad_count; i++) {
-		core->checksum_failures += job->bad[i].is_checksum;
-		core->io_errors += !job->bad[i].is_checksum;
-		fc_catalog_cut(core->catalog, job->bad[i].segment, job->bad[i].entry);
+		const struct fc_bad_slice *bad = &job->bad[i];
+		core->checksum_failures += bad->is_checksum;
+		core->io_errors += !bad->is_checksum;
+		if (!core->directory->ops->cut(core->directory, &load->path, bad->placed, bad->entry, bad->is_checksum))
+			limit = fc_min_u64(limit, blocks_before(core, &load->path, bad));
 	}
-	fc_catalog_release(core->catalog, &load->path);
+	if (limit < load->path.blocks)
+		load->blocks_max = limit;
+	release(core, &load->path);
 	load->worker = NULL;
-	load->attempts++;
+	load->attempts = limit == 0 ? ATTEMPTS_MAX : load->attempts + 1;
 	route(core, load);
 }
 
@@ -174,24 +197,16 @@ static void count_segments(struct fc_core_load *load, uint32_t count)
 	}
 }
 
-static void route(struct fc_core *core, struct fc_core_load *load)
+/* What is there is known: `path`, or nothing. */
+static void routed(struct fc_core *core, struct fc_core_load *load, const struct fc_path *path)
 {
-	bool give_up = load->attempts >= ATTEMPTS_MAX;
-	int code = FC_OK;
-	if (!give_up)
-		code = fc_catalog_match(core->catalog, load->keys, load->key_count, load->blocks_max, true,
-					&load->path);
-	if (code != FC_OK) {
-		end_cancelled(core, load, code);
-		return;
-	}
-	uint64_t blocks = give_up ? 0 : load->path.blocks;
+	uint64_t blocks = path == NULL ? 0 : path->blocks;
 	load->result.blocks = blocks;
 	load->result.tokens = blocks * core->opts.catalog.geometry->block_tokens;
 	if (load->attempts == 0)
 		load->result.matched_blocks = blocks;
-	count_segments(load, give_up ? 0 : load->path.placed_count);
-	load->sched.ssd_bytes = give_up ? 0 : load->path.bytes[FC_SSD];
+	count_segments(load, path == NULL ? 0 : path->placed_count);
+	load->sched.ssd_bytes = path == NULL ? 0 : path->bytes[FC_SSD];
 	if (blocks == 0) {
 		end(core, load, FC_OK);
 	} else if (load->sched.ssd_bytes > 0) {
@@ -204,6 +219,32 @@ static void route(struct fc_core *core, struct fc_core_load *load)
 		fc_sched_add_ready(&core->sched, &load->sched);
 		fc_core_tell(core, FC_EVENT_READY, load, NULL, 0);
 	}
+}
+
+static void on_matched(struct fc_lookup *lookup)
+{
+	struct fc_core_load *load = fc_container_of(lookup, struct fc_core_load, lookup);
+	if (lookup->code == FC_OK)
+		routed(load->core, load, &load->path);
+	else
+		end_cancelled(load->core, load, lookup->code);
+}
+
+static void route(struct fc_core *core, struct fc_core_load *load)
+{
+	if (load->attempts >= ATTEMPTS_MAX) {
+		routed(core, load, NULL);
+		return;
+	}
+	load->state = FC_LOAD_MATCHING;
+	load->lookup = (struct fc_lookup){
+		.keys = load->keys,
+		.key_count = load->key_count,
+		.blocks_max = load->blocks_max,
+		.path = &load->path,
+		.answered_cb = on_matched,
+	};
+	core->directory->ops->match(core->directory, &load->lookup);
 }
 
 void fc_core_dispatch_loads(struct fc_core *core)
@@ -290,7 +331,7 @@ int fc_core_load_submit(struct fc_core *core, const struct fc_load_opts *opts, c
 	load->attempts = 0;
 	load->worker = NULL;
 	load->is_in_place = load->is_taken = load->is_cancelled = load->is_freed = false;
-	load->state = FC_LOAD_READING; /* in no queue yet */
+	load->core = core;
 	load->result = (struct fc_load_result){0};
 	load->sched.arrival_ns = opts->arrival_ns == 0 ? now_ns : opts->arrival_ns;
 	fc_sched_number(&core->sched, &load->sched);
@@ -315,6 +356,8 @@ static void interrupt(struct fc_core *core, struct fc_core_load *load, int code)
 	}
 	load->is_cancelled = true;
 	load->result.code = code;
+	if (load->state == FC_LOAD_MATCHING)
+		core->directory->ops->forget(core->directory, &load->lookup);
 	if (load->worker != NULL)
 		fc_load_job_stop(&load->worker->load_job);
 	else

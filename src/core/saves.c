@@ -24,17 +24,17 @@ static void report(struct fc_core *core, struct fc_core_save *save, int code)
 	save->result.code = code;
 	if (code != FC_OK && save->result.error.code == FC_OK)
 		fc_error_set(&save->result.error, code, "save: %s", fc_code_text(code));
-	save->result.session = save->reservation.session;
-	save->result.blocks_new = save->reservation.blocks_new;
-	save->result.bytes_new = save->reservation.bytes_new;
-	save->result.segments_absorbed = save->reservation.segments_absorbed;
+	save->result.session = save->claim.reservation.session;
+	save->result.blocks_new = save->claim.reservation.blocks_new;
+	save->result.bytes_new = save->claim.reservation.bytes_new;
+	save->result.segments_absorbed = save->claim.reservation.segments_absorbed;
 	fc_core_tell(core, FC_EVENT_SAVED, NULL, save, 0);
 }
 
 static void fail(struct fc_core *core, struct fc_core_save *save, int code)
 {
 	fc_list_remove(&save->queue_link);
-	fc_catalog_abort(core->catalog, &save->reservation);
+	core->directory->ops->abort(core->directory, &save->claim);
 	save->state = FC_SAVE_FAILED;
 	report(core, save, code);
 	settle(core, save);
@@ -52,30 +52,78 @@ static void is_durable(struct fc_core *core, struct fc_core_save *save, int code
 	settle(core, save);
 }
 
-static void on_durable(struct fc_reservation *reservation)
+static struct fc_core_save *save_of(struct fc_claim *claim)
 {
-	struct fc_core_save *save = fc_container_of(reservation, struct fc_core_save, reservation);
-	is_durable(save->core, save, reservation->durable_code);
+	return fc_container_of(claim, struct fc_core_save, claim);
 }
 
-static void on_space(struct fc_reservation *reservation)
+static void on_durable(struct fc_claim *claim)
 {
-	struct fc_core_save *save = fc_container_of(reservation, struct fc_core_save, reservation);
-	save->waits_for_space = false;
-	save->core->save_progress_ns = fc_core_now_ns(save->core);
+	struct fc_core_save *save = save_of(claim);
+	is_durable(save->core, save, claim->reservation.durable_code);
+}
+
+static void on_visible(struct fc_claim *claim)
+{
+	struct fc_core_save *save = save_of(claim);
+	if (claim->code != FC_OK) {
+		fail(save->core, save, claim->code);
+		return;
+	}
+	save->state = FC_SAVE_VISIBLE;
+	report(save->core, save, FC_OK);
+	if (claim->reservation.durable_pending == 0 || fc_is_planted(FC_PLANT_DURABLE_TWICE))
+		is_durable(save->core, save, FC_OK);
 }
 
 static void commit(struct fc_core *core, struct fc_core_save *save)
 {
-	int code = fc_catalog_commit(core->catalog, &save->reservation);
-	if (code != FC_OK) {
-		fail(core, save, code);
+	save->state = FC_SAVE_COMMITTING;
+	core->directory->ops->commit(core->directory, &save->claim);
+}
+
+/* ---- claims ---- */
+
+static void on_reserved(struct fc_claim *claim)
+{
+	struct fc_core_save *save = save_of(claim);
+	struct fc_core *core = save->core;
+	core->save_progress_ns = fc_core_now_ns(core);
+	save->state = FC_SAVE_RESERVED;
+	if (claim->code == FC_OK)
 		return;
-	}
-	save->state = FC_SAVE_VISIBLE;
-	report(core, save, FC_OK);
-	if (save->reservation.durable_pending == 0 || fc_is_planted(FC_PLANT_DURABLE_TWICE))
-		is_durable(core, save, FC_OK);
+	save->result.error = claim->error;
+	fail(core, save, claim->code);
+}
+
+/* What it wrote will never be named. It is the first of the queue again, with slots that are still the caller's loan.
+ */
+static void queue_again(struct fc_core *core, struct fc_core_save *save)
+{
+	core->directory->ops->abort(core->directory, &save->claim);
+	save->is_lost = false;
+	save->state = FC_SAVE_QUEUED;
+	if (fc_list_is_empty(&core->save_queue))
+		core->save_progress_ns = fc_core_now_ns(core);
+	if (!fc_link_is_linked(&save->queue_link))
+		fc_list_insert_before(core->save_queue.next, &save->queue_link);
+}
+
+static void on_lost(struct fc_claim *claim)
+{
+	struct fc_core_save *save = save_of(claim);
+	save->is_lost = true;
+	if (save->worker != NULL)
+		fc_save_job_stop(&save->worker->save_job);
+	else
+		queue_again(save->core, save);
+}
+
+static void ask_for_space(struct fc_core *core, struct fc_core_save *save)
+{
+	save->state = FC_SAVE_RESERVING;
+	save->claim.error = (struct fc_error){0};
+	core->directory->ops->reserve(core->directory, &save->claim);
 }
 
 /* ---- jobs ---- */
@@ -94,14 +142,14 @@ static void set_job(struct fc_core *core, struct fc_worker *worker, const struct
 }
 
 /* A source in memory failed its checksum: cut it, so that it is not tried for ever. */
-static void cut_source(struct fc_core *core, const struct fc_save_job *job)
+static void cut_source(struct fc_core *core, const struct fc_save_job *job, const struct fc_path *path)
 {
 	if (job->code == FC_EIO || job->code == FC_EFULL)
 		core->io_errors++;
-	if (job->bad_segment == NULL)
+	if (!job->is_source_bad)
 		return;
 	core->checksum_failures++;
-	fc_catalog_cut(core->catalog, job->bad_segment, job->bad_entry);
+	(void)core->directory->ops->cut(core->directory, path, job->bad_placed, job->bad_entry, true);
 }
 
 /* The catalog writes the headers, where the medium outlives the process. */
@@ -133,9 +181,11 @@ static void on_save_ended(struct fc_save_job *job)
 	worker->save = NULL;
 	save->worker = NULL;
 	count_written(core, save, job);
-	cut_source(core, job);
+	cut_source(core, job, &save->claim.reservation.sources);
 	if (save->is_cancelled)
 		fail(core, save, FC_ECANCELED);
+	else if (save->is_lost)
+		queue_again(core, save);
 	else if (job->code != FC_OK)
 		fail_writing(core, save, job->code);
 	else
@@ -144,7 +194,7 @@ static void on_save_ended(struct fc_save_job *job)
 
 static void start_job(struct fc_core *core, struct fc_core_save *save, struct fc_worker *worker)
 {
-	set_job(core, worker, &save->reservation);
+	set_job(core, worker, &save->claim.reservation);
 	worker->save_job.keys = save->keys;
 	worker->save_job.target = &save->target;
 	worker->save_job.ended_cb = on_save_ended;
@@ -159,37 +209,14 @@ static void start_job(struct fc_core *core, struct fc_core_save *save, struct fc
 	fail(core, save, code);
 }
 
-/* False: it waits for space, and those behind it with it. */
-static bool start_save(struct fc_core *core, struct fc_core_save *save, struct fc_worker *worker)
+static void start_save(struct fc_core *core, struct fc_core_save *save, struct fc_worker *worker)
 {
-	struct fc_turn turn = {
-		.session = save->session,
-		.keys = save->keys,
-		.key_count = save->key_count,
-		.shared_blocks = save->shared_blocks,
-		.turn = save->turn,
-		.previous_reply_tokens = save->previous_reply_tokens,
-		.resume_points = save->resume_points,
-		.resume_point_count = save->resume_point_count,
-	};
-	for (uint32_t group = 0; group < core->opts.catalog.geometry->group_count; group++) {
-		turn.resident[group].first_block = save->target.slots[group].first_block;
-		turn.resident[group].count = save->target.slots[group].count;
-	}
-	int code = fc_catalog_reserve(core->catalog, &turn, &save->reservation, &save->result.error);
-	if (code == FC_EAGAIN) {
-		save->waits_for_space = true;
-		return false;
-	}
 	fc_list_remove(&save->queue_link);
 	core->save_progress_ns = fc_core_now_ns(core);
-	if (code != FC_OK)
-		fail(core, save, code);
-	else if (save->reservation.grant_count == 0)
+	if (save->claim.reservation.grant_count == 0)
 		commit(core, save);
 	else
 		start_job(core, save, worker);
-	return true;
 }
 
 /* ---- spills ---- */
@@ -199,7 +226,7 @@ static void on_spill_ended(struct fc_save_job *job)
 	struct fc_worker *worker = fc_container_of(job, struct fc_worker, save_job);
 	struct fc_core *core = worker->core;
 	worker->is_spilling = core->is_spill_open = false;
-	cut_source(core, job);
+	cut_source(core, job, &core->spill_from);
 	if (job->code != FC_OK)
 		fc_catalog_spill_failed(core->catalog, &core->spill_from, job->code);
 	fc_catalog_release(core->catalog, &core->spill_from);
@@ -217,7 +244,8 @@ static void on_spill_durable(struct fc_reservation *reservation)
 static void start_spill(struct fc_core *core, struct fc_worker *worker)
 {
 	/* Until the last one is durable, or room for the next has been tried to make, its reservation is in use. */
-	if (core->is_spill_open || core->spill.durable_pending > 0 || fc_link_is_linked(&core->spill.wait_link))
+	if (core->catalog == NULL || core->is_spill_open || core->spill.durable_pending > 0 ||
+	    fc_link_is_linked(&core->spill.wait_link))
 		return;
 	core->spill.durable_cb = on_spill_durable;
 	core->spill.space_cb = on_spill_durable;
@@ -244,8 +272,12 @@ void fc_core_dispatch_saves(struct fc_core *core)
 		while (!worker->stream.is_busy && !fc_list_is_empty(&core->save_queue)) {
 			struct fc_core_save *save =
 				fc_container_of(core->save_queue.next, struct fc_core_save, queue_link);
-			if (save->waits_for_space || !start_save(core, save, worker))
-				break;
+			if (save->state == FC_SAVE_QUEUED)
+				ask_for_space(core, save);
+			if (save->state == FC_SAVE_RESERVING)
+				break; /* and those behind it wait too */
+			if (save->state == FC_SAVE_RESERVED)
+				start_save(core, save, worker);
 		}
 		if (!worker->stream.is_busy)
 			start_spill(core, worker);
@@ -292,6 +324,32 @@ static int copy_request(struct fc_core *core, struct fc_core_save *save, const s
 	return code;
 }
 
+static void set_claim(struct fc_core_save *save, const struct fc_save_opts *opts)
+{
+	const struct fc_geometry *geometry = save->core->opts.catalog.geometry;
+	struct fc_claim *claim = &save->claim;
+	claim->turn = (struct fc_turn){
+		.session = opts->session,
+		.keys = save->keys,
+		.key_count = opts->key_count,
+		.shared_blocks = opts->shared_blocks,
+		.turn = opts->turn,
+		.previous_reply_tokens = opts->previous_reply_tokens,
+		.resume_points = save->resume_points,
+		.resume_point_count = opts->resume_point_count,
+	};
+	for (uint32_t group = 0; group < geometry->group_count; group++) {
+		claim->turn.resident[group].first_block = save->target.slots[group].first_block;
+		claim->turn.resident[group].count = save->target.slots[group].count;
+	}
+	claim->reservation.session = opts->session; /* what a save that is cancelled before it began reports */
+	claim->reservation.blocks_new = claim->reservation.bytes_new = claim->reservation.segments_absorbed = 0;
+	claim->reserved_cb = on_reserved;
+	claim->visible_cb = on_visible;
+	claim->durable_cb = on_durable;
+	claim->lost_cb = on_lost;
+}
+
 int fc_core_save_submit(struct fc_core *core, const struct fc_save_opts *opts, const struct fc_paged_layer *layers,
 			void *owner, struct fc_core_save **result, struct fc_error *error)
 {
@@ -306,23 +364,13 @@ int fc_core_save_submit(struct fc_core *core, const struct fc_save_opts *opts, c
 	if (code != FC_OK)
 		return fc_error_set(error, code, "save: %s", fc_code_text(code));
 	save->core = core;
-	save->session = opts->session;
-	save->key_count = opts->key_count;
-	save->resume_point_count = opts->resume_point_count;
-	save->shared_blocks = opts->shared_blocks;
-	save->turn = opts->turn;
-	save->previous_reply_tokens = opts->previous_reply_tokens;
 	save->target.layers = layers;
 	save->owner = owner;
 	save->worker = NULL;
 	save->state = FC_SAVE_QUEUED;
-	save->waits_for_space = save->is_cancelled = save->is_freed = save->is_reported = false;
+	save->is_cancelled = save->is_lost = save->is_freed = save->is_reported = false;
 	save->result = (struct fc_save_result){0};
-	save->reservation.session = opts->session; /* what a save that is cancelled before it began reports */
-	save->reservation.blocks_new = save->reservation.bytes_new = save->reservation.segments_absorbed = 0;
-	save->reservation.space_attempts = 0;
-	save->reservation.space_cb = on_space;
-	save->reservation.durable_cb = on_durable;
+	set_claim(save, opts);
 	fc_list_remove(&save->link);
 	if (fc_list_is_empty(&core->save_queue))
 		core->save_progress_ns = fc_core_now_ns(core);
@@ -336,7 +384,7 @@ int fc_core_save_submit(struct fc_core *core, const struct fc_save_opts *opts, c
 
 void fc_core_save_cancel(struct fc_core *core, struct fc_core_save *save)
 {
-	if (save->state == FC_SAVE_QUEUED) {
+	if (save->state <= FC_SAVE_RESERVED) { /* in the queue */
 		fail(core, save, FC_ECANCELED);
 	} else if (save->state == FC_SAVE_WRITING && !save->is_cancelled) {
 		save->is_cancelled = true;

@@ -25,7 +25,10 @@ struct fc_worker {
 struct fc_core {
 	struct fc_core_opts opts;
 	const struct fc_alloc *alloc;
-	struct fc_catalog *catalog;
+	struct fc_catalog *catalog; /* NULL: somebody else's */
+	struct fc_local_directory local;
+	struct fc_directory *directory;
+	uint64_t directory_progress; /* as last seen */
 	struct fc_sched sched;
 	uint8_t *windows;
 	uint64_t windows_bytes;

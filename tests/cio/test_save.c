@@ -168,7 +168,7 @@ static void a_source_that_is_damaged_is_named(void **state)
 		assert_int_equal(start(&world, &put), 0);
 		stream_world_finish(&world);
 		assert_int_equal(world.save.code, FC_ECORRUPT);
-		assert_non_null(world.save.bad_segment);
+		assert_true(world.save.is_source_bad);
 		assert_int_equal(world.save.bad_entry, block);
 		put_abort(&put);
 		world_drain(&world.world);
@@ -199,7 +199,7 @@ static void of_several_sources_the_damaged_one_is_named(void **state)
 	assert_int_equal(start(&world, &put), 0);
 	stream_world_finish(&world);
 	assert_int_equal(world.save.code, FC_ECORRUPT);
-	assert_ptr_equal(world.save.bad_segment, put.reservation.sources.placed[1].segment);
+	assert_int_equal(world.save.bad_placed, 1);
 	assert_int_equal(world.save.bad_entry, 2);
 	put_abort(&put);
 	put_deinit(&put);
@@ -242,7 +242,7 @@ static void a_device_that_fails_ends_the_job_with_its_code(void **state)
 	assert_int_equal(start(&world, &put), 0);
 	stream_world_finish(&world);
 	assert_int_equal(world.save.code, FC_EIO);
-	assert_null(world.save.bad_segment);
+	assert_false(world.save.is_source_bad);
 	assert_int_equal(world.save.bytes_written[FC_SSD], 0);
 	failing_device_end(&failing, &world);
 	put_abort(&put);

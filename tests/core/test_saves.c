@@ -148,8 +148,7 @@ static void a_save_waits_while_space_is_being_freed(void **state)
 	world.ssd.is_holding[FC_IO_SYNC] = world.ssd.is_holding[FC_IO_WRITE] = true;
 	struct fc_core_save *save = begin_save(&world, 3, 0, keys[2], 8);
 	core_world_settle(&world);
-	assert_int_equal(save->state, FC_SAVE_QUEUED);
-	assert_true(save->waits_for_space);
+	assert_int_equal(save->state, FC_SAVE_RESERVING);
 	hold_media_release(&world.ssd);
 	core_world_settle(&world);
 	assert_int_equal(save->state, FC_SAVE_DURABLE);
@@ -240,7 +239,7 @@ static void a_save_can_be_cancelled_until_it_is_visible(void **state)
 	world.ssd.is_holding[FC_IO_SYNC] = world.ssd.is_holding[FC_IO_WRITE] = true;
 	save = begin_save(&world, 3, 0, keys[2], 8);
 	core_world_settle(&world);
-	assert_true(save->waits_for_space);
+	assert_int_equal(save->state, FC_SAVE_RESERVING);
 	fc_core_save_cancel(world.core, save);
 	assert_int_equal(save->result.code, FC_ECANCELED);
 	fc_core_save_free(world.core, save);
