@@ -1,22 +1,28 @@
-/* The messages between a client and flatcaked (docs/daemon.md), as structs, and their bytes.
+/* The messages between a client and flatcaked, as structs, and their bytes. docs/daemon.md has every offset.
  *
  * A frame is a header and a body:
  *
- *     0        4       6       8                16               24
- *     | magic  | type  | flags | body bytes     | request        | body ...
+ *     0        4       6       8            16        24
+ *     | magic  | type  | flags | body bytes | request | body ...
  *
- * Integers are little-endian. `request` is chosen by the client, never 0 for what is answered, and names the request,
- * the lease or the reservation that came of it from then on: RELEASE, COMMIT, ABORT and DAMAGE carry the number of the
- * MATCH or RESERVE that they are about. A number is used once in a connection.
+ * Integers are little-endian. `request` is chosen by the client and names the request, and from then on the lease or
+ * the reservation that came of it: RELEASE, FORGET, COMMIT, ABORT and DAMAGE carry the number of the MATCH or RESERVE
+ * that they are about. A number is used once in a connection. It is never 0, except in the messages about none: HELLO,
+ * WELCOME, REFUSED, REPORT, GOODBYE.
  *
- *     client                                     daemon
- *     HELLO   versions, namespace, geometry  --> WELCOME  (with descriptors) or REFUSED
- *     MATCH   keys, blocks_max, lease?       --> MATCHED  code, path                      RELEASE ends the lease
- *     RESERVE turn                           --> RESERVED code, grants, sources           ABORT takes it back, also
- * before COMMIT                                 --> COMMITTED code, then DURABLE if announced FORGET  of a MATCH or
- * RESERVE whose answer is no longer wanted: it holds nothing when it comes DAMAGE  which slice of a lease or of a
- * reservation's sources was bad REPORT  what the client's queues and streams are doing STATS, SESSION --> STATED,
- * SESSION_FOUND GOODBYE (either side): no more requests; what is under way is finished
+ *     client                              daemon
+ *     HELLO    versions, geometry         WELCOME, with descriptors, or REFUSED
+ *     MATCH    keys, lease?               MATCHED: code, path
+ *     RELEASE  ends the lease
+ *     RESERVE  turn                       RESERVED: code, grants, sources
+ *     COMMIT   of a reservation           COMMITTED: code; then DURABLE, if it says so
+ *     ABORT    takes a reservation back
+ *     FORGET   the answer of a MATCH or a RESERVE is no longer wanted: when it comes, it holds nothing
+ *     DAMAGE   a slice of a lease, or of a reservation's sources, was bad
+ *     REPORT   what the client's queues and streams are doing
+ *     STATS                               STATED
+ *     SESSION  id                         SESSION_FOUND: code, blocks
+ *     GOODBYE  (either side) no more requests; what is under way is finished
  *
  * Everything that decodes takes bytes from outside: lengths, counts, indices, sums and order are checked before they
  * are used, and what is left over at the end of a body is an error. Pure: no I/O, and memory only through fc_alloc. */
@@ -56,6 +62,9 @@ enum fc_wire_type {
 	FC_WIRE_SESSION_FOUND = 40,
 };
 
+/* "MATCH", for logs; "unknown" for what is none. */
+const char *fc_wire_type_name(uint32_t type);
+
 struct fc_wire_header {
 	uint16_t type;
 	uint64_t body_bytes;
@@ -63,20 +72,21 @@ struct fc_wire_header {
 };
 
 /* `buffer` has FC_WIRE_HEADER_BYTES. FC_EFORMAT with text: wrong magic, unknown type, flags that are not 0, a body that
- * is longer than its type allows. */
+ * is longer than its type allows, a request number where there is none or none where there is one. */
 FC_MUST_USE int fc_wire_header_decode(struct fc_wire_header *header, const uint8_t *buffer, struct fc_error *error);
 
 /* ---- bytes under construction: a growing buffer that frames are appended to ---- */
 
 struct fc_wire_buffer {
 	const struct fc_alloc *alloc;
-	uint8_t *bytes;
-	uint64_t used, room;
+	uint8_t *bytes;       /* the first that is in it */
+	uint64_t used;        /* bytes that are in it */
+	uint64_t front, room; /* of the memory: in front of `bytes`, and in all */
 };
 
 void fc_wire_buffer_init(struct fc_wire_buffer *buffer, const struct fc_alloc *alloc);
 void fc_wire_buffer_deinit(struct fc_wire_buffer *buffer);
-/* Takes the first `bytes` away. */
+/* Takes the first `bytes` away, in constant time. A buffer that has become empty gives large memory back. */
 void fc_wire_buffer_drop(struct fc_wire_buffer *buffer, uint64_t bytes);
 /* Appends bytes as they are: what a socket delivered. FC_ENOMEM. */
 FC_MUST_USE int fc_wire_buffer_add(struct fc_wire_buffer *buffer, const void *bytes, uint64_t count);
@@ -88,9 +98,11 @@ FC_MUST_USE int fc_wire_next(const struct fc_wire_buffer *buffer, struct fc_wire
 
 /* ---- messages ----
  *
- * fc_wire_put_X() appends a whole frame; on FC_ENOMEM the buffer is as it was. fc_wire_get_X() decodes a body;
- * FC_EFORMAT with text. Arrays of a decoded message point into the body where they can (keys are copied by the caller),
- * and into `path` or the struct's own arrays elsewhere. */
+ * fc_wire_put_X() appends a whole frame. FC_ENOMEM; FC_ELIMIT when there is more than a frame takes (keys, resume
+ * points); then the buffer is as it was. fc_wire_get_X() decodes a body: FC_EFORMAT with text that names message, field
+ * and value, and FC_ENOMEM where a path is decoded; then what was decoded means nothing. Arrays of a decoded message
+ * point into the body where they can (keys are copied by the caller), and into `path` or the struct's own arrays
+ * elsewhere. Texts that decode are whole UTF-8 without control characters: they may be shown and logged. */
 
 struct fc_wire_hello {
 	uint32_t version_min, version_max;
@@ -101,6 +113,8 @@ struct fc_wire_hello {
 FC_MUST_USE int fc_wire_put_hello(struct fc_wire_buffer *buffer, const struct fc_wire_hello *hello);
 FC_MUST_USE int fc_wire_get_hello(struct fc_wire_hello *hello, const uint8_t *body, uint64_t bytes,
 				  struct fc_error *error);
+/* The highest version that both sides speak. HELLO and REFUSED are the same in all versions. FC_EINVAL with text. */
+FC_MUST_USE int fc_wire_choose_version(const struct fc_wire_hello *hello, uint32_t *version, struct fc_error *error);
 
 struct fc_wire_arena {
 	bool is_there; /* then a descriptor comes with the message, in the order lock, memory, SSD */
@@ -113,9 +127,9 @@ struct fc_wire_welcome {
 	uint32_t version;
 	uint64_t client;         /* number of this client, for logs */
 	struct fc_uuid instance; /* of this run of the daemon */
-	struct fc_key
-		key_salt; /* every key is exclusive-ored with it by the daemon: namespaces stay apart. Clients work with
-			   * the keys that are stored (checksums are mixed with them) and send them without the salt */
+	/* Every key is exclusive-ored with it by the daemon: namespaces stay apart. Clients work with the keys that are
+	 * stored (checksums are mixed with them) and send them without the salt. */
+	struct fc_key key_salt;
 	uint64_t area_bytes_max; /* no layer of a segment is longer: windows must take it */
 	uint32_t requests_max;   /* open at once */
 	struct fc_wire_arena arenas[FC_MEDIUM_COUNT];
@@ -151,8 +165,11 @@ FC_MUST_USE int fc_wire_put_match(struct fc_wire_buffer *buffer, uint64_t reques
 FC_MUST_USE int fc_wire_get_match(struct fc_wire_match *match, const uint8_t *body, uint64_t bytes,
 				  struct fc_error *error);
 
-/* The path of an answer. Decoding fills a caller's fc_path, with shapes in memory of the path's own, and checks it
- * against geometry and arenas: every segment inside its arena, every span inside its segment. */
+/* The path of an answer; of none when `code` is not FC_OK. Decoding fills a caller's fc_path, which holds no lease,
+ * with shapes in memory of the path's own, and checks it against geometry and arenas: every segment inside its arena,
+ * every span inside its segment, and together exactly the blocks that resuming at path->blocks needs. Whether that is
+ * no more than was asked for, and whether a lease was, the caller compares; path->request is the caller's. After an
+ * error, or a `code` that is not FC_OK, the path is empty and not leased, and keeps its memory. */
 FC_MUST_USE int fc_wire_put_matched(struct fc_wire_buffer *buffer, uint64_t request, int code,
 				    const struct fc_path *path);
 FC_MUST_USE int fc_wire_get_matched(int *code, struct fc_path *path, const struct fc_wire_welcome *welcome,
@@ -173,7 +190,8 @@ FC_MUST_USE int fc_wire_get_damage(struct fc_wire_damage *damage, const uint8_t 
 				   struct fc_error *error);
 
 /* `turn`'s arrays are borrowed by put; get leaves turn.keys NULL and fills `found`, and resume points go to an array
- * that the caller provides (FC_WIRE_POINTS_MAX). */
+ * that the caller provides (FC_WIRE_POINTS_MAX). Put: FC_EINVAL for resident blocks that cannot be (their numbers do
+ * not fit 32 bits). What a turn means is checked by the catalog, not here. */
 #define FC_WIRE_POINTS_MAX 4096u
 struct fc_wire_reserve {
 	struct fc_turn turn;
@@ -186,8 +204,10 @@ FC_MUST_USE int fc_wire_get_reserve(struct fc_wire_reserve *reserve, uint64_t *p
 				    const struct fc_geometry *geometry, const uint8_t *body, uint64_t bytes,
 				    struct fc_error *error);
 
-/* On success `reservation` has grants, sources, session, blocks_new, bytes_new; the sources are a path like any other.
- */
+/* `why` goes along when `code` is not FC_OK (NULL: the code's own text). Decoding: on success `reservation`, which held
+ * nothing, has grants, sources, session, blocks_new, bytes_new; the sources are a path like any other, but need not
+ * cover anything, and no layer of a grant is longer than the welcome says. All else in it is the caller's. After an
+ * error, or a `code` that is not FC_OK, it holds nothing. `why` may be NULL. */
 FC_MUST_USE int fc_wire_put_reserved(struct fc_wire_buffer *buffer, uint64_t request, int code,
 				     const struct fc_reservation *reservation, const struct fc_error *why);
 FC_MUST_USE int fc_wire_get_reserved(int *code, struct fc_reservation *reservation, struct fc_error *why,
