@@ -56,6 +56,7 @@ struct fc_bench {
 	/* called before each run, to show that something happens; false: stop */
 	bool (*step_cb)(void *context, const char *measurement);
 	void *context;
+	struct fc_bench_profile *profile; /* for fc_bench_profile() */
 	/* the measurement's own */
 	const char *measurement;
 	char work_dir[4096];

@@ -4,6 +4,7 @@
 #include "bench/bench.h"
 
 #include "base/check.h"
+#include "cli/bench_profile.h"
 #include "cli/commands.h"
 #include "cli/json_file.h"
 #include "cli/table.h"
@@ -172,12 +173,15 @@ int fc_command_bench(const struct fc_config *config, struct fc_error *error)
 	if (code == FC_OK)
 		code = init_bench(&bench, config, error);
 	catch_signals();
-	for (size_t i = 0; code == FC_OK && fc_bench_at(i) != NULL; i++)
+	if (code == FC_OK && config->profile_path != NULL)
+		code = fc_bench_write_profile(&bench, config, error);
+	bool is_profile_alone = config->profile_path != NULL && config->only == NULL;
+	for (size_t i = 0; code == FC_OK && !is_profile_alone && fc_bench_at(i) != NULL; i++)
 		if (is_wanted(config->only, fc_bench_at(i)->name))
 			code = fc_bench_run(&bench, fc_bench_at(i), error);
 	if (isatty(STDERR_FILENO))
 		fputs("\r\033[K", stderr);
-	if (code == FC_OK)
+	if (code == FC_OK && !is_profile_alone)
 		code = give_report(config, &report, error);
 	fc_bench_report_deinit(&report);
 	return code;

@@ -50,6 +50,7 @@ static int run(struct replay *replay, struct fc_error *error)
 		.turn_blocks_max = fc_driver_turn_blocks_max(replay->trace, config->is_storing_replies),
 		.turn_count = streams + POOL_TURNS_BEYOND_STREAMS,
 		.seed = config->seed,
+		.is_checking = config->is_checking,
 		.interrupt = &replay->interrupt,
 	};
 	struct fc_driver_opts driver_opts = {

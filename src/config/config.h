@@ -71,6 +71,7 @@ struct fc_config {
 	/* replay */
 	double rate_per_s;    /* requests per second; INFINITY: as fast as possible */
 	double prefill_per_s; /* tokens per second of the modelled engine; INFINITY: prefill takes no time */
+	bool is_checking;     /* replay, live: compare what is delivered */
 	bool is_storing_replies;
 	bool is_sharing_prompts;
 	bool has_subagents;
@@ -111,6 +112,7 @@ struct fc_config {
 	uint64_t seed;
 	const char *json_path; /* NULL: none; "-": standard output */
 	const char *report_path;
+	const char *profile_path; /* bench: where a hardware profile goes */
 	const char *config_path;
 	bool is_verbose;
 

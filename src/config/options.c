@@ -99,6 +99,9 @@ static const struct fc_option options[] = {
 	{"prefill", "TOKENS_PER_S|max", FC_OPTION_RATE, FIELD(prefill_per_s), SIMULATES, "max",
 	 .help = "speed at which the modelled engine computes tokens that were not stored, or in no time",
 	 .ratio_min = 1, .ratio_max = 1e12},
+	{"check", "on|off", FC_OPTION_BOOL, FIELD(is_checking), FC_COMMAND_REPLAY, "on",
+	 .help = "compare every delivered byte with what was saved; off where times count: no engine does it, and the "
+		 "requests behind wait for it"},
 	{"store-replies", "on|off", FC_OPTION_BOOL, FIELD(is_storing_replies), READS_TRACE, "on",
 	 .help = "save a reply's blocks with its request when the session's next request shows them"},
 	{"share-prompts", "on|off", FC_OPTION_BOOL, FIELD(is_sharing_prompts), READS_TRACE, "on",
@@ -165,6 +168,10 @@ static const struct fc_option options[] = {
 	{"trace", "PATH", FC_OPTION_TEXT, FIELD(trace_path), FC_COMMAND_BENCH, NULL,
 	 .help = "recorded trace that the measurement `trace` replays, with the given --model, --scale, --ssd and "
 		 "--memory"},
+
+	{"profile", "FILE", FC_OPTION_TEXT, FIELD(profile_path), FC_COMMAND_BENCH, NULL,
+	 .help = "measure what a hardware profile needs and write one for replay --simulate; other measurements only "
+		 "as --only names them"},
 
 	{"seed", "N", FC_OPTION_COUNT, FIELD(seed), READS_TRACE | FC_COMMAND_GEN | FC_COMMAND_BENCH, "1",
 	 .help = "equal seeds give equal runs", .max = UINT64_MAX},

@@ -645,13 +645,19 @@ static int init_env(struct engine *engine)
 	return code;
 }
 
+/* Without a rate: as many as are computed at once, and no fewer than keep the streams busy. */
+static uint64_t unpaced_max(const struct fc_engine_opts *opts)
+{
+	uint64_t each = fc_max_u64(opts->hardware->batch_max, opts->config->streams + TURNS_BEYOND_STREAMS);
+	return opts->hardware->workers * each;
+}
+
 static int init(struct engine *engine)
 {
 	const struct fc_engine_opts *opts = engine->opts;
 	engine->arrival.fire = on_arrival;
 	engine->granule = fc_resume_granule(opts->geometry);
-	engine->active_max =
-		isfinite(opts->rate_per_s) ? UINT64_MAX : opts->hardware->workers * opts->hardware->batch_max;
+	engine->active_max = isfinite(opts->rate_per_s) ? UINT64_MAX : unpaced_max(opts);
 	fc_list_init(&engine->waiting);
 	fc_list_init(&engine->requests);
 	int code = fc_world_init(&engine->world);

@@ -55,19 +55,24 @@ static const struct fc_option rows[] = {
 	COUNT(chunk_tokens, 1, 1ull << 32),
 	COUNT(batch_max, 1, 65536),
 	SWITCH(overlap, has_overlap),
+	SWITCH(cpu_device, has_cpu_device),
 	BYTES(memory_bytes, 0),
 	BYTES(ssd_bytes, 0),
 	SPEED(dram_bytes_per_s),
 	SPEED(link_up_bytes_per_s),
 	SPEED(link_down_bytes_per_s),
 	TIME(copy_ns),
+	TIME(slice_ns),
+	TIME(load_ns),
 	COUNT(ssd_count, 1, 256),
 	BYTES(ssd_align_bytes, 64),
 	BYTES(ssd_stripe_bytes, 4096),
+	BYTES(ssd_transfer_bytes, 4096),
 	SPEED(ssd_read_bytes_per_s),
 	SPEED(ssd_write_bytes_per_s),
 	TIME(ssd_command_ns),
 	TIME(ssd_latency_ns),
+	TIME(ssd_sync_ns),
 	TIME(direct_command_ns),
 	TIME(kernel_command_ns),
 	SPEED(kernel_copy_bytes_per_s),
@@ -119,6 +124,9 @@ static int read_file(struct fc_hardware *hardware, const char *path, struct fc_e
 	for (size_t i = 0; i < fc_array_len(rows) && code == FC_OK; i++)
 		if (reader.seen_at[i] == 0)
 			code = fc_error_set(error, FC_EINVAL, "%s: \"%s\" is missing", path, rows[i].name);
+	if (code == FC_OK && hardware->ssd_transfer_bytes % 4096 != 0)
+		code = fc_error_set(error, FC_EINVAL, "%s: ssd_transfer_bytes is %llu; a multiple of 4096 is allowed",
+				    path, (unsigned long long)hardware->ssd_transfer_bytes);
 	if (code == FC_OK && (!fc_is_power_of_two(hardware->ssd_align_bytes) || hardware->ssd_align_bytes > 4096))
 		code = fc_error_set(error, FC_EINVAL,
 				    "%s: ssd_align_bytes is %llu; a power of two from 64 to 4096 is allowed", path,
@@ -193,6 +201,55 @@ void fc_hardware_deinit(struct fc_hardware *hardware)
 	for (size_t i = 0; i < fc_array_len(hardware->owned_texts); i++)
 		free(hardware->owned_texts[i]);
 	*hardware = (struct fc_hardware){0};
+}
+
+/* ---- writing one ---- */
+
+static void print_value(const struct fc_option *row, const struct fc_hardware *hardware, char text[64])
+{
+	const void *field = (const char *)hardware + row->field_offset;
+	switch (row->type) {
+	case FC_OPTION_TEXT:
+		snprintf(text, 64, "%s", *(const char *const *)field);
+		break;
+	case FC_OPTION_BOOL:
+		snprintf(text, 64, "%s", *(const bool *)field ? "on" : "off");
+		break;
+	case FC_OPTION_RATE:
+		snprintf(text, 64, isfinite(*(const double *)field) ? "%.9g" : "max", *(const double *)field);
+		break;
+	default:
+		snprintf(text, 64, "%llu%s", (unsigned long long)*(const uint64_t *)field,
+			 row->type == FC_OPTION_DURATION ? "ns" : "");
+	}
+}
+
+static const char *origin_of(const char *name, const struct fc_hardware_origin *origins, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		if (strcmp(origins[i].name, name) == 0)
+			return origins[i].origin;
+	return NULL;
+}
+
+int fc_hardware_print(const struct fc_hardware *hardware, const char *head, const struct fc_hardware_origin *origins,
+		      size_t origin_count, FILE *file)
+{
+	for (const char *line = head; *line != '\0';) {
+		size_t length = strcspn(line, "\n");
+		fprintf(file, "#%s%.*s\n", length > 0 ? " " : "", (int)length, line);
+		line += length + (line[length] == '\n');
+	}
+	fprintf(file, "\n");
+	for (size_t i = 0; i < fc_array_len(rows); i++) {
+		const char *origin = origin_of(rows[i].name, origins, origin_count);
+		char value[64], pair[128];
+		fc_check(origin != NULL); /* a number without an origin is not to be believed */
+		print_value(&rows[i], hardware, value);
+		snprintf(pair, sizeof(pair), "%s: %s", rows[i].name, value);
+		fprintf(file, "%-36s # %s\n", pair, origin);
+	}
+	return fflush(file) == 0 && !ferror(file) ? FC_OK : FC_EIO;
 }
 
 /* ---- how fast it computes ---- */

@@ -8,6 +8,8 @@
 
 #include "config/option.h"
 
+#include <stdio.h>
+
 struct fc_hardware {
 	char name[FC_NAME_BYTES];
 	const char *model; /* the preset whose KV is meant, unless --model says otherwise */
@@ -25,6 +27,7 @@ struct fc_hardware {
 	uint64_t chunk_tokens;           /* most new tokens that a step prefills */
 	uint64_t batch_max;              /* requests that are computed at once */
 	bool has_overlap;                /* prefill of a layer may run while later layers are on their way */
+	bool has_cpu_device;             /* the device is host memory: one thread copies, and sends the commands too */
 
 	/* the node */
 	uint64_t memory_bytes, ssd_bytes; /* budgets of the cache, unless --memory and --ssd say otherwise */
@@ -32,13 +35,17 @@ struct fc_hardware {
 	uint64_t link_up_bytes_per_s;     /* host to device, each worker */
 	uint64_t link_down_bytes_per_s;   /* device to host */
 	uint64_t copy_ns;                 /* to start a copy on a device */
+	uint64_t slice_ns;                /* for each slice of a copy, besides its bytes */
+	uint64_t load_ns;                 /* for each load, besides its copies and commands: hand-offs and look-ups */
 	uint64_t ssd_count;               /* drives, striped */
 	uint64_t ssd_align_bytes;         /* of offsets and sizes of direct reads and writes */
 	uint64_t ssd_stripe_bytes;        /* of the arena on one drive before the next */
+	uint64_t ssd_transfer_bytes;      /* largest command worth sending */
 	uint64_t ssd_read_bytes_per_s;    /* each drive */
 	uint64_t ssd_write_bytes_per_s;
 	uint64_t ssd_command_ns;          /* that a drive is busy with a command besides its bytes: 1 / its IOPS */
 	uint64_t ssd_latency_ns;          /* from a command to its end on an idle drive, besides its bytes */
+	uint64_t ssd_sync_ns;             /* to make what is written durable */
 	uint64_t direct_command_ns;       /* software of a read that goes straight to the device, for each command */
 	uint64_t kernel_command_ns;       /* of one that goes through the kernel's file system and page cache */
 	uint64_t kernel_copy_bytes_per_s; /* of a thread that copies out of the page cache */
@@ -52,6 +59,17 @@ struct fc_hardware {
  * allowed. To be freed also after a failure. */
 FC_MUST_USE int fc_hardware_load(struct fc_hardware *hardware, const char *name, struct fc_error *error);
 void fc_hardware_deinit(struct fc_hardware *hardware);
+
+/* Where a number comes from. */
+struct fc_hardware_origin {
+	const char *name;
+	const char *origin; /* without line ends */
+};
+
+/* Writes a profile that fc_hardware_load() reads: `head` as a comment, one line or several, then each value with its
+ * origin. Every name must have one. FC_EIO. */
+FC_MUST_USE int fc_hardware_print(const struct fc_hardware *hardware, const char *head,
+				  const struct fc_hardware_origin *origins, size_t origin_count, FILE *file);
 
 /* How long `tokens` new ones take behind `context` others, in nanoseconds:
  *

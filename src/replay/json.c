@@ -78,7 +78,7 @@ static json_t *settings(const struct fc_config *config)
 	return object;
 }
 
-static void add_prefix(json_t *object, const struct fc_replay_result *result)
+static void add_prefix(json_t *object, const struct fc_replay_result *result, bool is_checking)
 {
 	json_object_set_new(object, "requests", fc_json_count(result->requests));
 	json_object_set_new(object, "requests_total", fc_json_count(result->request_total));
@@ -90,7 +90,7 @@ static void add_prefix(json_t *object, const struct fc_replay_result *result)
 	json_object_set_new(object, "delivered_blocks", fc_json_count(result->delivered_blocks));
 	json_object_set_new(object, "unexplained_blocks", fc_json_count(result->unexplained_blocks));
 	json_object_set_new(object, "short_loads", fc_json_count(result->short_loads));
-	json_object_set_new(object, "mismatches", fc_json_count(result->mismatches));
+	json_object_set_new(object, "mismatches", is_checking ? fc_json_count(result->mismatches) : json_null());
 	json_object_set_new(object, "errors", fc_json_count(result->errors));
 }
 
@@ -147,7 +147,7 @@ json_t *fc_replay_json(struct fc_replay_result *result, const struct fc_trace *t
 	json_object_set_new(object, "block_tokens", fc_json_count(geometry->block_tokens));
 	json_object_set_new(object, "sessions", fc_json_count(trace->session_count));
 	json_object_set_new(object, "skipped_records", fc_json_count(trace->skipped_count));
-	add_prefix(object, result);
+	add_prefix(object, result, config->is_checking);
 	add_reads(object, result);
 	add_writes(object, result);
 	json_object_set_new(object, "ttft_ms", times_ms(&result->ttft));

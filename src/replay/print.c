@@ -52,7 +52,7 @@ static void prefix_row(struct fc_table *table, const struct fc_replay_result *re
 	count_row(table, name, blocks, text);
 }
 
-static void add_prefix(struct fc_table *table, const struct fc_replay_result *result)
+static void add_prefix(struct fc_table *table, const struct fc_replay_result *result, bool is_checking)
 {
 	char note[96];
 	snprintf(note, sizeof(note), "%s%llu errors", result->is_interrupted ? "interrupted, " : "",
@@ -65,7 +65,10 @@ static void add_prefix(struct fc_table *table, const struct fc_replay_result *re
 	snprintf(note, sizeof(note), "%llu blocks that no reclaim explains",
 		 (unsigned long long)result->unexplained_blocks);
 	count_row(table, "  short loads", result->short_loads, note);
-	count_row(table, "mismatches", result->mismatches, "slices that are not what was saved");
+	if (is_checking)
+		count_row(table, "mismatches", result->mismatches, "slices that are not what was saved");
+	else
+		row(table, "mismatches", "n/a", "delivered bytes were not compared (--check off)");
 }
 
 static void add_reads(struct fc_table *table, struct fc_replay_result *result)
@@ -162,7 +165,7 @@ int fc_replay_print(struct fc_replay_result *result, const struct fc_trace *trac
 	struct fc_table table;
 	print_head(result, trace, config, geometry, file);
 	fc_table_init(&table, "lrl");
-	add_prefix(&table, result);
+	add_prefix(&table, result, config->is_checking);
 	add_reads(&table, result);
 	add_writes(&table, result);
 	int code = fc_table_print(&table, file);

@@ -7,15 +7,15 @@
 #include <sys/mman.h>
 
 #define ARENA_ALIGN 4096u
-#define TRANSFER_BYTES_MAX (4ull << 20) /* what one command of the SSD takes */
 
 /* One command or batch under way. */
 struct flight {
 	struct fc_world_event event;
-	struct fc_link link; /* free, or done */
+	struct fc_link link; /* free, held, waiting, or done */
 	struct fc_timed *timed;
 	struct fc_io *io;
 	struct fc_copy_batch *batch;
+	uint64_t busy_ns; /* of a batch that a CPU copies */
 };
 
 struct timed_medium {
@@ -33,6 +33,11 @@ struct fc_timed {
 	struct fc_pipe *paths; /* by stream: software, and the link that its commands share */
 	uint64_t path_count;
 	struct fc_pipe hbm; /* one for all: scatters are short */
+	/* With a CPU for a device: its thread, what it copies now and what it will copy, and what has ended meanwhile
+	 * and is seen when that copy is done. */
+	struct fc_pipe thread;
+	bool is_copying;
+	struct fc_link waiting_batches, held_ios;
 	struct fc_link free_flights, done_ios, done_batches;
 	struct fc_paged_layer *layers;
 	uint64_t layer_count; /* of a worker */
@@ -54,19 +59,43 @@ static bool is_in_window(const struct fc_timed *timed, const void *address)
 	return timed->windows != NULL && at >= begin && at - begin < timed->windows_bytes;
 }
 
+static const struct fc_hardware *hardware_of(const struct fc_timed *timed)
+{
+	return timed->opts.machine->hardware;
+}
+
 /* ---- flights ---- */
 
+static void start_copy(struct fc_timed *timed);
+
+static bool is_read_for_a_load(const struct flight *flight)
+{
+	return flight->io != NULL ? flight->io->op == FC_IO_READ && is_in_window(flight->timed, flight->io->buffer)
+				  : flight->batch->direction == FC_COPY_SCATTER;
+}
+
+/* The thread that copies sees only afterwards what the drives have done meanwhile, and before it copies again. */
 static void on_due(struct fc_world_event *event)
 {
 	struct flight *flight = fc_container_of(event, struct flight, event);
 	struct fc_timed *timed = flight->timed;
-	bool is_reading = flight->io != NULL ? flight->io->op == FC_IO_READ && is_in_window(timed, flight->io->buffer)
-					     : flight->batch->direction == FC_COPY_SCATTER;
+	bool is_reading = is_read_for_a_load(flight);
+	if (flight->io != NULL && timed->is_copying) {
+		fc_list_push(&timed->held_ios, &flight->link);
+		return;
+	}
+	if (flight->batch != NULL)
+		timed->is_copying = false;
 	fc_list_push(flight->io != NULL ? &timed->done_ios : &timed->done_batches, &flight->link);
+	for (struct fc_link *held; flight->batch != NULL && (held = fc_list_pop(&timed->held_ios)) != NULL;) {
+		is_reading = is_reading && is_read_for_a_load(fc_container_of(held, struct flight, link));
+		fc_list_push(&timed->done_ios, held);
+	}
 	timed->opts.pump_cb(timed->opts.context, is_reading);
+	start_copy(timed);
 }
 
-static void launch(struct fc_timed *timed, struct fc_io *io, struct fc_copy_batch *batch, uint64_t due_ns)
+static struct flight *take_flight(struct fc_timed *timed, struct fc_io *io, struct fc_copy_batch *batch)
 {
 	struct fc_link *link = fc_list_pop(&timed->free_flights);
 	struct flight *flight = link == NULL ? calloc(1, sizeof(*flight)) : fc_container_of(link, struct flight, link);
@@ -75,7 +104,24 @@ static void launch(struct fc_timed *timed, struct fc_io *io, struct fc_copy_batc
 	flight->timed = timed;
 	flight->io = io;
 	flight->batch = batch;
-	fc_world_at(world_of(timed), &flight->event, due_ns);
+	return flight;
+}
+
+static void launch(struct fc_timed *timed, struct fc_io *io, struct fc_copy_batch *batch, uint64_t due_ns)
+{
+	fc_world_at(world_of(timed), &take_flight(timed, io, batch)->event, due_ns);
+}
+
+/* The next batch of a CPU that has done the one before. */
+static void start_copy(struct fc_timed *timed)
+{
+	struct fc_link *link = timed->is_copying ? NULL : fc_list_pop(&timed->waiting_batches);
+	if (link == NULL)
+		return;
+	struct flight *flight = fc_container_of(link, struct flight, link);
+	uint64_t end_ns = fc_pipe_occupy(&timed->thread, world_of(timed)->now_ns, flight->busy_ns);
+	timed->is_copying = true;
+	fc_world_at(world_of(timed), &flight->event, end_ns);
 }
 
 static unsigned land(struct fc_timed *timed, struct fc_link *done)
@@ -109,8 +155,10 @@ void fc_timed_poll(struct fc_timed *timed)
  * lies on. Metadata that goes to no window belongs to no stream. */
 static uint64_t through_path(struct fc_timed *timed, const struct fc_io *io, uint64_t commands, uint64_t *from_ns)
 {
-	const struct fc_hardware *hardware = timed->opts.machine->hardware;
+	const struct fc_hardware *hardware = hardware_of(timed);
 	*from_ns = world_of(timed)->now_ns;
+	if (hardware->has_cpu_device) /* memory beside the drive: no link between them */
+		return *from_ns = fc_pipe_occupy(&timed->thread, *from_ns, commands * hardware->direct_command_ns);
 	if (!is_in_window(timed, io->buffer))
 		return *from_ns;
 	uint64_t stream = (uint64_t)((const uint8_t *)io->buffer - timed->windows) / timed->opts.window_bytes;
@@ -130,7 +178,7 @@ static void ssd_submit(struct fc_media *media, struct fc_io *io)
 	io->result = (int64_t)io->bytes;
 	if (io->op == FC_IO_SYNC) {
 		media->counters.sync_commands++;
-		launch(timed, io, NULL, end_ns + machine->hardware->ssd_latency_ns);
+		launch(timed, io, NULL, end_ns + machine->hardware->ssd_sync_ns);
 		return;
 	}
 	fc_check(io->offset + io->bytes <= media->bytes);
@@ -196,14 +244,13 @@ static uint32_t worker_of(const struct fc_timed *timed, const struct fc_copy *co
 	return copy->paged == NULL ? 0 : (uint32_t)((uint64_t)(copy->paged - timed->layers) / timed->layer_count);
 }
 
-/* What lies in a window is on the device already; what lies in the arena comes over the link. */
-static void device_submit(struct fc_device *device, struct fc_copy_batch *batch)
+/* A GPU: what lies in a window is on the device already; what lies in the arena comes over the link. Returns the end.
+ */
+static uint64_t copy_by_device(struct fc_timed *timed, const struct fc_copy_batch *batch, uint64_t window_bytes,
+			       uint64_t link_bytes)
 {
-	struct fc_timed *timed = fc_container_of(device, struct fc_timed, device);
 	struct fc_machine *machine = timed->opts.machine;
-	uint64_t window_bytes = 0, link_bytes = 0, now_ns = world_of(timed)->now_ns;
-	for (uint64_t i = 0; i < batch->copy_count; i++)
-		*(is_in_window(timed, batch->copies[i].flat) ? &window_bytes : &link_bytes) += batch->copies[i].bytes;
+	uint64_t now_ns = world_of(timed)->now_ns;
 	uint64_t end_ns = fc_pipe_move(&timed->hbm, now_ns, window_bytes);
 	if (link_bytes > 0) {
 		struct fc_link_pair *links = &machine->links[worker_of(timed, &batch->copies[0])];
@@ -211,11 +258,40 @@ static void device_submit(struct fc_device *device, struct fc_copy_batch *batch)
 		uint64_t link_end_ns = fc_pipe_move(is_up ? &links->up : &links->down, now_ns, link_bytes);
 		end_ns = fc_max_u64(end_ns, fc_max_u64(link_end_ns, fc_pipe_move(&machine->dram, now_ns, link_bytes)));
 	}
+	return end_ns + machine->hardware->copy_ns + batch->copy_count * machine->hardware->slice_ns;
+}
+
+/* A CPU does one batch after the other, wherever the bytes lie. */
+static void copy_by_thread(struct fc_timed *timed, struct fc_copy_batch *batch, uint64_t window_bytes,
+			   uint64_t link_bytes)
+{
+	const struct fc_hardware *hardware = hardware_of(timed);
+	struct flight *flight = take_flight(timed, NULL, batch);
+	bool is_gather = batch->direction == FC_COPY_GATHER;
+	flight->busy_ns = hardware->copy_ns + batch->copy_count * hardware->slice_ns;
+	if (is_gather)
+		flight->busy_ns += fc_transfer_ns(window_bytes + link_bytes, hardware->link_down_bytes_per_s);
+	else
+		flight->busy_ns += fc_transfer_ns(window_bytes, hardware->hbm_bytes_per_s) +
+				   fc_transfer_ns(link_bytes, hardware->link_up_bytes_per_s);
+	fc_list_push(&timed->waiting_batches, &flight->link);
+	start_copy(timed);
+}
+
+static void device_submit(struct fc_device *device, struct fc_copy_batch *batch)
+{
+	struct fc_timed *timed = fc_container_of(device, struct fc_timed, device);
+	uint64_t window_bytes = 0, link_bytes = 0;
+	for (uint64_t i = 0; i < batch->copy_count; i++)
+		*(is_in_window(timed, batch->copies[i].flat) ? &window_bytes : &link_bytes) += batch->copies[i].bytes;
 	batch->result = FC_OK;
 	batch->bad_first = batch->copy_count;
 	*(batch->direction == FC_COPY_GATHER ? &device->bytes_gathered : &device->bytes_scattered) +=
 		window_bytes + link_bytes;
-	launch(timed, NULL, batch, end_ns + machine->hardware->copy_ns);
+	if (hardware_of(timed)->has_cpu_device)
+		copy_by_thread(timed, batch, window_bytes, link_bytes);
+	else
+		launch(timed, NULL, batch, copy_by_device(timed, batch, window_bytes, link_bytes));
 }
 
 static unsigned device_poll(struct fc_device *device)
@@ -274,7 +350,7 @@ static int make_media(struct fc_timed *timed)
 		.ops = &ssd_ops,
 		.bytes = fc_align_down(opts->ssd_bytes, ARENA_ALIGN),
 		.align = (uint32_t)opts->machine->hardware->ssd_align_bytes,
-		.transfer_bytes_max = TRANSFER_BYTES_MAX,
+		.transfer_bytes_max = opts->transfer_bytes,
 		.queue_depth = opts->queue_depth,
 		.is_durable = true,
 		.is_new = true,
@@ -325,6 +401,8 @@ int fc_timed_new(struct fc_timed **result, const struct fc_timed_opts *opts)
 	timed->opts = *opts;
 	timed->device.ops = &device_ops;
 	timed->hbm.bytes_per_s = opts->machine->hardware->hbm_bytes_per_s;
+	fc_list_init(&timed->waiting_batches);
+	fc_list_init(&timed->held_ios);
 	fc_list_init(&timed->free_flights);
 	fc_list_init(&timed->done_ios);
 	fc_list_init(&timed->done_batches);

@@ -6,6 +6,9 @@
  * at once device  batches end right, whatever their checksums; a batch takes the link to its worker for what lies in
  * the memory arena, and the device's own memory for what lies in a window
  *
+ * Where the device is the host's memory (`cpu_device` of the profile), one thread does it all, as the live store's
+ * does: it sends commands and copies batches, one at a time, and hears of commands that have ended between two batches.
+ *
  * A worker is known by the array of paged layers that its requests name (fc_timed_layers()). Completions wait until the
  * core polls, as media.h demands; `pump_cb` says that some do. */
 #ifndef FC_REPLAY_TIMED_H
@@ -23,7 +26,8 @@ struct fc_timed_opts {
 	uint64_t memory_bytes, ssd_bytes; /* 0: no such medium */
 	uint64_t window_bytes;            /* of a stream */
 	uint32_t queue_depth;
-	uint64_t unit_bytes; /* reads count as so many commands of this size each; 0: as the core sends them */
+	uint64_t transfer_bytes; /* largest command of the SSD */
+	uint64_t unit_bytes;     /* reads count as so many commands of this size each; 0: as the core sends them */
 	/* Something has ended. `is_reading`: a read into a window, or a scatter out of one; what follows from it
 	 * follows inside fc_timed_poll(). Else the core has to be stepped. */
 	void (*pump_cb)(void *context, bool is_reading);

@@ -108,6 +108,7 @@ static struct story *make_story(const char *policy)
 		.ssd_count = 1,
 		.ssd_align_bytes = 512,
 		.ssd_stripe_bytes = 1 << 20,
+		.ssd_transfer_bytes = 4 << 20,
 		.ssd_read_bytes_per_s = FAST,
 		.ssd_write_bytes_per_s = FAST,
 		.kernel_copy_bytes_per_s = FAST,

@@ -57,12 +57,14 @@ struct flat {
 	uint32_t reading_count, reading_max;
 	struct fc_link *lines; /* ONE_QUEUE: a worker's requests that have not been let start, by arrival */
 	uint64_t segments_absorbed;
-	uint64_t unit_bytes; /* NO_MERGE: of a read command */
+	uint64_t unit_bytes;     /* NO_MERGE: of a read command */
+	uint64_t transfer_bytes; /* largest command */
 };
 
 struct flat_turn {
 	struct fc_link pending_link;
 	struct fc_link line_link;
+	struct fc_world_event handed_over; /* the core's thread hears of the load */
 	struct flat *flat;
 	struct fc_policy_turn *turn;
 	struct fc_key *keys; /* of granules */
@@ -308,6 +310,21 @@ static struct fc_key *granule_keys(const struct flat *flat, const struct fc_repl
 	return keys;
 }
 
+static void hand_over(struct flat_turn *place)
+{
+	struct flat *flat = place->flat;
+	struct fc_error error = {0};
+	if ((flat->variant & IN_ORDER) != 0 && !needs_ssd(flat, place) && submit_load(place, &error) == FC_OK)
+		return;
+	fc_list_push(&flat->pending, &place->pending_link);
+	dispatch_pending(flat);
+}
+
+static void on_handed_over(struct fc_world_event *event)
+{
+	hand_over(fc_container_of(event, struct flat_turn, handed_over));
+}
+
 static int flat_load(struct fc_policy *policy, struct fc_policy_turn *turn, struct fc_error *error)
 {
 	struct flat *flat = flat_of(policy);
@@ -323,10 +340,11 @@ static int flat_load(struct fc_policy *policy, struct fc_policy_turn *turn, stru
 		return fc_error_set(error, FC_ENOMEM, "no memory for a load");
 	if ((flat->variant & ONE_QUEUE) != 0)
 		fc_list_push(&flat->lines[turn->worker], &place->line_link);
-	if ((flat->variant & IN_ORDER) != 0 && !needs_ssd(flat, place) && submit_load(place, error) == FC_OK)
-		return FC_OK;
-	fc_list_push(&flat->pending, &place->pending_link);
-	dispatch_pending(flat);
+	place->handed_over.fire = on_handed_over;
+	if (policy->env->hardware->load_ns == 0)
+		hand_over(place);
+	else
+		fc_world_at(policy->env->world, &place->handed_over, now_ns(flat) + policy->env->hardware->load_ns);
 	return FC_OK;
 }
 
@@ -376,6 +394,7 @@ static void flat_end(struct fc_policy *policy, struct fc_policy_turn *turn)
 	struct flat_turn *place = turn->place;
 	if (place == NULL)
 		return;
+	fc_world_cancel(policy->env->world, &place->handed_over);
 	fc_list_remove(&place->pending_link);
 	fc_list_remove(&place->line_link);
 	if (place->load != NULL) {
@@ -455,7 +474,6 @@ static int open_core(struct flat *flat, struct fc_error *error)
 {
 	const struct fc_policy_env *env = flat->policy.env;
 	const struct fc_config *config = env->config;
-	uint64_t transfer_bytes = config->transfer_bytes == 0 ? 4ull << 20 : config->transfer_bytes;
 	struct fc_core_opts opts = {
 		.catalog =
 			{
@@ -481,7 +499,7 @@ static int open_core(struct flat *flat, struct fc_error *error)
 		.save_streams = (uint32_t)fc_min_u64(SAVE_STREAMS_EACH * env->hardware->workers, 1024),
 		.window_bytes = config->window_bytes,
 		.gap_bytes = (flat->variant & NO_MERGE) != 0 ? 0 : config->gap_bytes,
-		.transfer_bytes = fc_min_u64(transfer_bytes, 4ull << 20),
+		.transfer_bytes = flat->transfer_bytes,
 		.requests_max = (uint32_t)(REQUESTS_EACH * env->hardware->workers),
 		.io_timeout_ns = NEVER_NS,
 		.event_cb = on_event,
@@ -539,6 +557,8 @@ static int open_flat(struct fc_policy **policy, const struct fc_policy_env *env,
 	fc_list_init(&flat->pending);
 	set_geometry(flat);
 	flat->unit_bytes = unit_bytes_of(flat);
+	flat->transfer_bytes =
+		env->config->transfer_bytes == 0 ? env->hardware->ssd_transfer_bytes : env->config->transfer_bytes;
 	struct fc_timed_opts opts = {
 		.machine = env->machine,
 		.geometry = &flat->geometry,
@@ -546,6 +566,7 @@ static int open_flat(struct fc_policy **policy, const struct fc_policy_env *env,
 		.ssd_bytes = env->ssd_bytes,
 		.window_bytes = env->config->window_bytes,
 		.queue_depth = (uint32_t)env->config->queue_depth,
+		.transfer_bytes = flat->transfer_bytes,
 		.unit_bytes = flat->unit_bytes,
 		.pump_cb = on_landed,
 		.context = flat,

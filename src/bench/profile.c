@@ -1,0 +1,465 @@
+/* The figures of a hardware profile, each from a small experiment of its own:
+ *
+ *   disk      the store's medium on a file of --size: large commands written and read, small ones many at once (a
+ *             command's share) and alone (latency), and syncs. The thread's CPU time during the small ones is what a
+ *             command costs the sender.
+ *   copies    sessions in a memory-only store, loaded through the public interface: one of large slices, one of small
+ *             slices with as many bytes (a slice's share), and ones of hardly any bytes with many layers and with one
+ *             (a layer's share, and the rest: hand-offs between threads and look-ups)
+ *   kernel    small and large reads out of the page cache, opening a file
+ *
+ * A share is the difference of two experiments over the difference of their counts. Where noise makes it negative it is
+ * smaller than what can be measured here, and zero. */
+#define _GNU_SOURCE
+#include "bench/profile.h"
+
+#include "base/check.h"
+#include "base/random.h"
+#include "bench/engine.h"
+#include "host/pages.h"
+#include "media/ssd.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#define DEPTH_LARGE 16u
+#define DEPTH_SMALL 64u
+#define SMALL_BYTES 4096u
+#define SMALL_COUNT 32768u /* commands, at the default size */
+#define LONE_COUNT 512u
+#define SYNC_COUNT 16u
+#define WAIT_NS 1000000000ull
+#define ARENA_BYTES_MIN (64ull << 20)
+#define SMALL_SLICE_BYTES 1024u
+#define LARGE_BLOCKS 256u
+#define TINY_LOADS 64u
+#define KERNEL_READS 4096u
+#define KERNEL_LARGE_BYTES (1u << 20)
+#define FILE_OPENS 256u
+
+/* What is measured in one run; the profile's figures are the medians of each, and of what follows from several. */
+enum figure {
+	READ_S, /* of a large command */
+	WRITE_S,
+	SMALL_S, /* of a small one, many at once */
+	LONE_S,  /* alone */
+	SYNC_S,
+	CPU_S, /* of the sender, for a small command */
+	KERNEL_SMALL_S,
+	KERNEL_LARGE_S,
+	OPEN_S,
+	MEMCPY_S, /* a byte */
+	LARGE_SLICES_LOAD_S,
+	LARGE_SLICES_SAVE_S,
+	SMALL_SLICES_LOAD_S,
+	MANY_LAYERS_S,
+	ONE_LAYER_S,
+	FIGURE_COUNT,
+};
+
+struct prober {
+	struct fc_bench *bench;
+	struct fc_media *media;
+	char path[FC_BENCH_PATH_BYTES];
+	uint8_t *buffers;
+	uint64_t buffers_bytes;
+	struct fc_random random;
+	double *figures[FIGURE_COUNT]; /* by run */
+	uint64_t session_bytes;        /* of the sessions of large slices, as they came out */
+	uint64_t small_slices, large_slices;
+};
+
+static double thread_seconds(void)
+{
+	struct timespec time;
+	fc_check(clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time) == 0);
+	return (double)time.tv_sec + (double)time.tv_nsec * 1e-9;
+}
+
+/* ---- the disk ---- */
+
+/* Commands of one kind, a number of them always under way. */
+struct burst {
+	struct fc_media *media;
+	struct fc_random *random; /* of the offsets; NULL: one behind the other */
+	enum fc_io_op op;
+	uint64_t bytes, left, under_way, next_offset;
+	int code;
+};
+
+struct command {
+	struct fc_io io;
+	struct burst *burst;
+};
+
+static void send_next(struct command *command)
+{
+	struct burst *burst = command->burst;
+	uint64_t places = burst->media->bytes / burst->bytes;
+	uint64_t place = burst->random != NULL ? fc_random_below(burst->random, places) : burst->next_offset++ % places;
+	command->io.op = burst->op;
+	command->io.offset = place * burst->bytes;
+	command->io.bytes = burst->op == FC_IO_SYNC ? 0 : burst->bytes;
+	burst->left--;
+	burst->under_way++;
+	fc_media_submit(burst->media, &command->io);
+}
+
+static void on_done(struct fc_io *io)
+{
+	struct command *command = fc_container_of(io, struct command, io);
+	struct burst *burst = command->burst;
+	burst->under_way--;
+	if (fc_io_code(io) != FC_OK)
+		burst->code = fc_io_code(io);
+	if (burst->left > 0 && burst->code == FC_OK)
+		send_next(command);
+}
+
+static int run_burst(struct prober *prober, struct burst *burst, uint32_t depth, double *wall_s, double *cpu_s,
+		     struct fc_error *error)
+{
+	struct command commands[DEPTH_SMALL] = {0};
+	burst->media = prober->media;
+	fc_check(depth <= DEPTH_SMALL && depth * burst->bytes <= prober->buffers_bytes);
+	double start_s = fc_bench_seconds(), start_cpu_s = thread_seconds();
+	for (uint32_t i = 0; i < depth && burst->left > 0; i++) {
+		commands[i].burst = burst;
+		commands[i].io.buffer = prober->buffers + i * burst->bytes;
+		commands[i].io.done_cb = on_done;
+		send_next(&commands[i]);
+	}
+	while (burst->under_way > 0)
+		(void)fc_media_wait(prober->media, WAIT_NS);
+	*wall_s = fc_bench_seconds() - start_s;
+	if (cpu_s != NULL)
+		*cpu_s = thread_seconds() - start_cpu_s;
+	return burst->code == FC_OK ? FC_OK : fc_error_set(error, burst->code, "%s: an I/O failed", prober->path);
+}
+
+/* Seconds of each of `count` commands. */
+static int time_commands(struct prober *prober, enum figure figure, uint64_t run, struct burst burst, uint32_t depth,
+			 struct fc_error *error)
+{
+	double wall_s, cpu_s, count = (double)burst.left;
+	int code = run_burst(prober, &burst, depth, &wall_s, &cpu_s, error);
+	prober->figures[figure][run] = wall_s / count;
+	if (figure == SMALL_S)
+		prober->figures[CPU_S][run] = cpu_s / count;
+	return code;
+}
+
+static int time_syncs(struct prober *prober, uint64_t run, struct fc_error *error)
+{
+	double sum_s = 0, wall_s = 0;
+	int code = FC_OK;
+	for (uint32_t i = 0; i < SYNC_COUNT && code == FC_OK; i++) {
+		struct burst write = {.op = FC_IO_WRITE, .bytes = SMALL_BYTES, .left = 1, .random = &prober->random};
+		struct burst sync = {.op = FC_IO_SYNC, .bytes = SMALL_BYTES, .left = 1};
+		code = run_burst(prober, &write, 1, &wall_s, NULL, error);
+		if (code == FC_OK)
+			code = run_burst(prober, &sync, 1, &wall_s, NULL, error);
+		sum_s += wall_s;
+	}
+	prober->figures[SYNC_S][run] = sum_s / SYNC_COUNT;
+	return code;
+}
+
+static int run_disk(struct prober *prober, uint64_t run, struct fc_error *error)
+{
+	uint64_t large_bytes = prober->media->transfer_bytes_max, large_count = prober->media->bytes / large_bytes;
+	uint64_t small_count = fc_bench_scaled(prober->bench, SMALL_COUNT, LONE_COUNT);
+	struct burst large = {.op = FC_IO_WRITE, .bytes = large_bytes, .left = large_count};
+	struct burst small = {.op = FC_IO_READ, .bytes = SMALL_BYTES, .left = small_count, .random = &prober->random};
+	int code = time_commands(prober, WRITE_S, run, large, DEPTH_LARGE, error);
+	if (code == FC_OK)
+		code = time_syncs(prober, run, error);
+	large.op = FC_IO_READ;
+	if (code == FC_OK)
+		code = time_commands(prober, READ_S, run, large, DEPTH_LARGE, error);
+	if (code == FC_OK)
+		code = time_commands(prober, SMALL_S, run, small, DEPTH_SMALL, error);
+	small.left = LONE_COUNT;
+	return code == FC_OK ? time_commands(prober, LONE_S, run, small, 1, error) : code;
+}
+
+static int open_disk(struct prober *prober, struct fc_bench_profile *profile, struct fc_error *error)
+{
+	struct fc_bench *bench = prober->bench;
+	struct fc_ssd_opts opts = {
+		.path = prober->path,
+		.bytes = fc_max_u64(bench->size_bytes, ARENA_BYTES_MIN),
+		.queue_depth = DEPTH_SMALL,
+		.transfer_bytes = bench->store.transfer_bytes,
+	};
+	snprintf(prober->path, sizeof(prober->path), "%s/disk", bench->work_dir);
+	int code = fc_ssd_open(&opts, &prober->media, error);
+	if (code != FC_OK)
+		return code;
+	profile->ssd_align_bytes = prober->media->align;
+	profile->ssd_transfer_bytes = prober->media->transfer_bytes_max;
+	profile->is_direct = fc_ssd_is_direct(prober->media);
+	prober->buffers_bytes = fc_max_u64(DEPTH_LARGE * prober->media->transfer_bytes_max, DEPTH_SMALL * SMALL_BYTES);
+	prober->buffers = fc_pages_alloc(prober->buffers_bytes);
+	if (prober->buffers == NULL)
+		return fc_error_set(error, FC_ENOMEM, "no memory for buffers");
+	fc_random_init(&prober->random, bench->seed);
+	for (uint64_t i = 0; i + 8 <= prober->buffers_bytes; i += 8) {
+		uint64_t bits = fc_random_u64(&prober->random);
+		memcpy(prober->buffers + i, &bits, sizeof(bits));
+	}
+	if (prober->media->ops->register_buffers != NULL) /* slower without, as for the store */
+		(void)prober->media->ops->register_buffers(prober->media, prober->buffers, prober->buffers_bytes);
+	return FC_OK;
+}
+
+/* ---- the kernel ---- */
+
+static int read_cached(int fd, uint8_t *buffer, uint64_t bytes, uint64_t count, double *each_s)
+{
+	double start_s = fc_bench_seconds();
+	for (uint64_t i = 0; i < count; i++)
+		if (pread(fd, buffer, bytes, (off_t)(i * bytes % KERNEL_LARGE_BYTES)) != (ssize_t)bytes)
+			return FC_EIO;
+	*each_s = (fc_bench_seconds() - start_s) / (double)count;
+	return FC_OK;
+}
+
+static int time_opens(const char *path, double *each_s)
+{
+	double start_s = fc_bench_seconds();
+	for (uint32_t i = 0; i < FILE_OPENS; i++) {
+		int fd = open(path, O_RDONLY | O_CLOEXEC);
+		if (fd < 0 || close(fd) != 0)
+			return FC_EIO;
+	}
+	*each_s = (fc_bench_seconds() - start_s) / FILE_OPENS;
+	return FC_OK;
+}
+
+static int run_kernel(struct prober *prober, uint64_t run, struct fc_error *error)
+{
+	char path[FC_BENCH_PATH_BYTES];
+	double unused;
+	uint64_t large_count = fc_bench_scaled(prober->bench, 64, 4);
+	snprintf(path, sizeof(path), "%s/cached", prober->bench->work_dir);
+	int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+	int code = fd < 0 || pwrite(fd, prober->buffers, KERNEL_LARGE_BYTES, 0) != KERNEL_LARGE_BYTES ? FC_EIO : FC_OK;
+	if (code == FC_OK)
+		code = read_cached(fd, prober->buffers, KERNEL_LARGE_BYTES, 1, &unused);
+	if (code == FC_OK)
+		code = read_cached(fd, prober->buffers, SMALL_BYTES, KERNEL_READS,
+				   &prober->figures[KERNEL_SMALL_S][run]);
+	if (code == FC_OK)
+		code = read_cached(fd, prober->buffers, KERNEL_LARGE_BYTES, large_count,
+				   &prober->figures[KERNEL_LARGE_S][run]);
+	if (code == FC_OK)
+		code = time_opens(path, &prober->figures[OPEN_S][run]);
+	if (code != FC_OK)
+		fc_error_set(error, code, "%s: %s", path, strerror(errno));
+	if (fd >= 0)
+		(void)close(fd);
+	return code;
+}
+
+/* ---- memory ---- */
+
+struct copier {
+	pthread_t thread;
+	uint8_t *from, *to;
+	uint64_t bytes;
+};
+
+static void *copy(void *context)
+{
+	struct copier *copier = context;
+	memcpy(copier->to, copier->from, copier->bytes);
+	return NULL;
+}
+
+/* Two copies at once show what two threads get together; on a machine with one processor they get what one does. */
+static int run_memcpy(struct prober *prober, uint64_t run, struct fc_error *error)
+{
+	struct copier copiers[2] = {0};
+	uint64_t bytes = fc_bench_scaled(prober->bench, 64ull << 20, 1ull << 20);
+	uint8_t *memory = fc_pages_alloc(4 * bytes);
+	int started = 0, failure = 0;
+	if (memory == NULL)
+		return fc_error_set(error, FC_ENOMEM, "no memory for a copy");
+	memset(memory, 1, 4 * bytes);
+	double start_s = fc_bench_seconds();
+	for (; started < 2 && failure == 0; started += failure == 0) {
+		copiers[started] = (struct copier){.from = memory + 2 * (uint64_t)started * bytes, .bytes = bytes};
+		copiers[started].to = copiers[started].from + bytes;
+		failure = pthread_create(&copiers[started].thread, NULL, copy, &copiers[started]);
+	}
+	for (int i = 0; i < started; i++)
+		fc_check(pthread_join(copiers[i].thread, NULL) == 0);
+	prober->figures[MEMCPY_S][run] = (fc_bench_seconds() - start_s) / (2 * (double)bytes);
+	fc_pages_free(memory, 4 * bytes);
+	return failure == 0 ? FC_OK : fc_error_set(error, FC_ESYSTEM, "pthread_create: %s", strerror(failure));
+}
+
+/* ---- the store's copies ---- */
+
+struct session_test {
+	enum figure load, save; /* save FIGURE_COUNT: not measured */
+	uint32_t layers;
+	uint64_t blocks, bytes, loads;
+};
+
+static int run_sessions(struct prober *prober, const struct session_test *test, struct fc_bench_engine *engine,
+			struct fc_error *error)
+{
+	struct fc_bench *bench = prober->bench;
+	struct fc_bench_turn turn = {.block_count = test->blocks};
+	struct fc_load_result result;
+	int code = FC_OK;
+	for (uint64_t run = 0; run < bench->run_count && code == FC_OK; run++) {
+		turn.session = run;
+		fc_bench_engine_use(engine, bench->seed, run);
+		double start_s = fc_bench_seconds();
+		code = fc_bench_engine_save(engine, &turn, false, NULL, error);
+		if (test->save != FIGURE_COUNT)
+			prober->figures[test->save][run] = fc_bench_seconds() - start_s;
+	}
+	for (uint64_t run = 0; run < bench->run_count && code == FC_OK; run++) {
+		fc_bench_engine_use(engine, bench->seed, run);
+		code = fc_bench_step(bench, error);
+		double start_s = fc_bench_seconds();
+		for (uint64_t i = 0; i < test->loads && code == FC_OK; i++)
+			code = fc_bench_engine_load(engine, &result, error);
+		prober->figures[test->load][run] = (fc_bench_seconds() - start_s) / (double)test->loads;
+	}
+	return code;
+}
+
+/* Sessions of their own for every run, so that none is found in a cache. */
+static int test_sessions(struct prober *prober, const struct session_test *test, struct fc_error *error)
+{
+	struct fc_bench *bench = prober->bench;
+	struct fc_bench_engine engine;
+	int code = fc_bench_engine_init(&engine, test->layers, test->blocks, test->bytes, bench->seed, error);
+	uint64_t budget_bytes = (engine.memory_bytes + (4ull << 20)) * bench->run_count + (64ull << 20);
+	if (test->load == LARGE_SLICES_LOAD_S)
+		prober->session_bytes = engine.memory_bytes;
+	if (code == FC_OK)
+		code = fc_bench_engine_open(&engine, bench, budget_bytes, 0, error);
+	if (code == FC_OK)
+		code = run_sessions(prober, test, &engine, error);
+	fc_bench_engine_deinit(&engine);
+	return code;
+}
+
+static int run_copies(struct prober *prober, struct fc_error *error)
+{
+	uint64_t bytes = fc_bench_scaled(prober->bench, 64ull << 20, 4ull << 20);
+	uint64_t small_blocks = bytes / FC_BENCH_LAYERS / SMALL_SLICE_BYTES;
+	const struct session_test tests[] = {
+		{LARGE_SLICES_LOAD_S, LARGE_SLICES_SAVE_S, FC_BENCH_LAYERS, LARGE_BLOCKS, bytes, 1},
+		{SMALL_SLICES_LOAD_S, FIGURE_COUNT, FC_BENCH_LAYERS, small_blocks, bytes, 1},
+		{MANY_LAYERS_S, FIGURE_COUNT, FC_BENCH_LAYERS, 1, FC_BENCH_LAYERS * SMALL_SLICE_BYTES, TINY_LOADS},
+		{ONE_LAYER_S, FIGURE_COUNT, 1, 1, SMALL_SLICE_BYTES, TINY_LOADS},
+	};
+	int code = FC_OK;
+	prober->large_slices = (uint64_t)FC_BENCH_LAYERS * LARGE_BLOCKS;
+	prober->small_slices = FC_BENCH_LAYERS * small_blocks;
+	for (size_t i = 0; i < fc_array_len(tests) && code == FC_OK; i++)
+		code = test_sessions(prober, &tests[i], error);
+	return code;
+}
+
+/* ---- the whole ---- */
+
+static double median(const struct prober *prober, enum figure figure)
+{
+	return fc_bench_median(prober->figures[figure], prober->bench->run_count);
+}
+
+static double at_least_zero(double value)
+{
+	return value > 0 ? value : 0;
+}
+
+/* Bytes per second besides a fixed part; all of the time is the bytes' where noise leaves nothing. */
+static double speed(double bytes, double whole_s, double fixed_s)
+{
+	return bytes / (whole_s > fixed_s ? whole_s - fixed_s : whole_s);
+}
+
+static void conclude(const struct prober *prober, struct fc_bench_profile *profile)
+{
+	double large_bytes = (double)profile->ssd_transfer_bytes, session_bytes = (double)prober->session_bytes;
+	profile->command_s = median(prober, SMALL_S);
+	profile->read_bytes_per_s = speed(large_bytes, median(prober, READ_S), profile->command_s);
+	profile->write_bytes_per_s = speed(large_bytes, median(prober, WRITE_S), profile->command_s);
+	profile->latency_s =
+		at_least_zero(median(prober, LONE_S) - profile->command_s - SMALL_BYTES / profile->read_bytes_per_s);
+	profile->sync_s = median(prober, SYNC_S);
+	profile->direct_command_s = median(prober, CPU_S);
+	profile->kernel_copy_bytes_per_s = KERNEL_LARGE_BYTES / median(prober, KERNEL_LARGE_S);
+	profile->kernel_command_s =
+		at_least_zero(median(prober, KERNEL_SMALL_S) - SMALL_BYTES / profile->kernel_copy_bytes_per_s);
+	profile->file_open_s = median(prober, OPEN_S);
+	profile->memcpy_bytes_per_s = 1 / median(prober, MEMCPY_S);
+	double layers_s = median(prober, MANY_LAYERS_S) - median(prober, ONE_LAYER_S);
+	double large_s = median(prober, LARGE_SLICES_LOAD_S);
+	profile->copy_s = at_least_zero(layers_s / (FC_BENCH_LAYERS - 1));
+	profile->load_s = at_least_zero(median(prober, ONE_LAYER_S) - profile->copy_s);
+	profile->slice_s = at_least_zero((median(prober, SMALL_SLICES_LOAD_S) - large_s) /
+					 ((double)prober->small_slices - (double)prober->large_slices));
+	double fixed_s =
+		profile->load_s + FC_BENCH_LAYERS * profile->copy_s + (double)prober->large_slices * profile->slice_s;
+	profile->load_bytes_per_s = speed(session_bytes, large_s, fixed_s);
+	profile->save_bytes_per_s = speed(session_bytes, median(prober, LARGE_SLICES_SAVE_S), fixed_s);
+}
+
+static int measure(struct prober *prober, struct fc_bench_profile *profile, struct fc_error *error)
+{
+	struct fc_bench *bench = prober->bench;
+	int code = open_disk(prober, profile, error);
+	for (uint64_t run = 0; run < bench->run_count && code == FC_OK; run++) {
+		code = fc_bench_step(bench, error);
+		if (code == FC_OK)
+			code = run_disk(prober, run, error);
+		if (code == FC_OK)
+			code = run_kernel(prober, run, error);
+		if (code == FC_OK)
+			code = run_memcpy(prober, run, error);
+	}
+	fc_media_close(prober->media);
+	fc_pages_free(prober->buffers, prober->buffers_bytes);
+	return code == FC_OK ? run_copies(prober, error) : code;
+}
+
+static int measure_in_folder(struct fc_bench *bench, struct fc_error *error)
+{
+	struct prober prober = {.bench = bench};
+	bool has_memory = true;
+	*bench->profile = (struct fc_bench_profile){0};
+	for (int i = 0; i < FIGURE_COUNT; i++) {
+		prober.figures[i] = calloc(bench->run_count, sizeof(double));
+		has_memory = has_memory && prober.figures[i] != NULL;
+	}
+	int code = has_memory ? measure(&prober, bench->profile, error)
+			      : fc_error_set(error, FC_ENOMEM, "no memory for the result");
+	if (code == FC_OK)
+		conclude(&prober, bench->profile);
+	for (int i = 0; i < FIGURE_COUNT; i++)
+		free(prober.figures[i]);
+	return code;
+}
+
+int fc_bench_profile(struct fc_bench *bench, struct fc_bench_profile *profile, struct fc_error *error)
+{
+	static const struct fc_bench_measurement measurement = {"profile", "what a hardware profile needs",
+								measure_in_folder};
+	bench->profile = profile;
+	return fc_bench_run(bench, &measurement, error);
+}
