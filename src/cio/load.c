@@ -187,6 +187,7 @@ int fc_load_job_start(struct fc_load_job *job, struct fc_stream *stream, struct 
 	job->staged_layers_max = 0;
 	job->stream = stream;
 	job->plan.slot_bytes = stream->slot_bytes;
+	job->plan.is_by_piece = stream->opts.device->takes_pieces;
 	int code = fc_plan_start(&stream->plan, stream->opts.alloc, &job->plan, error);
 	if (code != FC_OK)
 		return code;

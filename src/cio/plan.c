@@ -188,7 +188,8 @@ static void add_copies(const struct fc_plan *plan, struct fc_part *part, const s
 	uint32_t checksum_run = is_on_ssd(piece) ? run_with(part, piece->checksums_offset) : FC_RUN_NONE;
 	uintptr_t slice = flat_address(plan, part, slice_run, piece->slices_offset);
 	uintptr_t checksum = flat_address(plan, part, checksum_run, piece->checksums_offset);
-	for (uint64_t i = 0; i < piece->count; i++) {
+	uint64_t step = plan->opts.is_by_piece ? fc_max_u64(1, piece->count) : 1;
+	for (uint64_t i = 0; i < piece->count; i += step) {
 		uint64_t block = span->block_first + piece->first + i;
 		bool is_swapped = fc_is_planted(FC_PLANT_SWAP_BLOCKS) && piece->count > 1 && i < 2;
 		struct fc_key key = plan->opts.keys[fc_group_key_position(group_span, block)];
@@ -198,7 +199,7 @@ static void add_copies(const struct fc_plan *plan, struct fc_part *part, const s
 			.flat = (uint8_t *)(slice + i * piece->slice_bytes),
 			.paged = &plan->opts.target->layers[span->group * geometry->layer_count + part->layer],
 			.slot = slots->slots[(is_swapped ? block + 1 - 2 * i : block) - slots->first_block],
-			.bytes = piece->slice_bytes,
+			.bytes = step * piece->slice_bytes,
 			.seed = fc_slice_seed(key, span->group, part->layer),
 			.checksum = (uint32_t *)(checksum + i * FC_CHECKSUM_BYTES),
 		};

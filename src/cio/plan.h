@@ -36,6 +36,7 @@ struct fc_plan_opts {
 	uint8_t *memory_map; /* of the memory arena; may be NULL when the path has nothing there */
 	uint64_t gap_bytes;
 	uint64_t slot_bytes; /* a part's runs fit into this */
+	bool is_by_piece;    /* one copy for all slices of a span in a part: fc_device.takes_pieces */
 };
 
 /* One read: `bytes` at `offset` of the SSD arena to `stage_offset` of the slot. All are multiples of the segments'

@@ -52,6 +52,9 @@ struct fc_device_ops {
 struct fc_device {
 	const struct fc_device_ops *ops;
 	uint64_t bytes_scattered, bytes_gathered;
+	/* Slices that lie side by side in the flat memory may come as one copy of all their bytes, with the slot, seed
+	 * and checksum of the first: for a simulated device, which only counts bytes. */
+	bool takes_pieces;
 };
 
 static inline void fc_device_submit(struct fc_device *device, struct fc_copy_batch *batch)

@@ -103,6 +103,7 @@ struct fc_policy_type {
 	size_t settings_count, settings_bytes;
 	const void *defaults;
 	bool has_no_memory, has_no_ssd; /* it leaves this budget unused */
+	unsigned work; /* of the computer that simulates it, beside the others: only the order of runs depends on it */
 	int (*open)(struct fc_policy **policy, const struct fc_policy_env *env, struct fc_error *error);
 };
 

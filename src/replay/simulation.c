@@ -1,15 +1,10 @@
 #include "replay/simulation.h"
 
-#include <errno.h>
+#include "replay/jobs.h"
+
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/prctl.h>
-#include <sys/wait.h>
-#include <signal.h>
-#include <time.h>
-#include <unistd.h>
 
 #define RUNS_MAX 4096
 #define MEMORY_BYTES_MAX (256ull << 40)
@@ -102,10 +97,8 @@ int fc_simulation_init_runs(struct fc_simulation *simulation, const struct fc_si
 {
 	*simulation = (struct fc_simulation){.opts = *opts, .policy_count = count, .rate_count = 1};
 	simulation->runs = calloc(count, sizeof(*simulation->runs));
-	void *shared = mmap(NULL, count * sizeof(struct fc_outcome), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS,
-			    -1, 0);
 	simulation->run_count = count;
-	simulation->outcomes = shared == MAP_FAILED ? NULL : shared;
+	simulation->outcomes = fc_jobs_alloc(count * sizeof(struct fc_outcome));
 	if (simulation->runs == NULL || simulation->outcomes == NULL)
 		return fc_error_set(error, FC_ENOMEM, "no memory for %zu runs", count);
 	for (size_t i = 0; i < count; i++) {
@@ -163,8 +156,7 @@ int fc_simulation_init(struct fc_simulation *simulation, const struct fc_simulat
 
 void fc_simulation_deinit(struct fc_simulation *simulation)
 {
-	if (simulation->outcomes != NULL)
-		fc_check(munmap(simulation->outcomes, simulation->run_count * sizeof(struct fc_outcome)) == 0);
+	fc_jobs_free(simulation->outcomes, simulation->run_count * sizeof(struct fc_outcome));
 	for (size_t i = 0; i < simulation->table_count; i++)
 		fc_path_table_deinit(&simulation->tables[i]);
 	free(simulation->tables);
@@ -201,28 +193,6 @@ static void run_one(const struct fc_simulation *simulation, const struct fc_simu
 	run->outcome->real_ns = real_now_ns() - start_ns;
 }
 
-/* The child writes its outcome where the parent reads it, and leaves without the parent's clean-ups. */
-static pid_t start_one(const struct fc_simulation *simulation, size_t index)
-{
-	simulation->runs[index].outcome->error.code = FC_ESYSTEM; /* unless it says otherwise */
-	pid_t parent = getpid(), child = fork();
-	if (child != 0)
-		return child;
-	if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || getppid() != parent)
-		_exit(1);
-	run_one(simulation, &simulation->runs[index]);
-	_exit(0);
-}
-
-static void note_end(const struct fc_simulated *run, int status)
-{
-	struct fc_error *error = &run->outcome->error;
-	if (WIFEXITED(status) && WEXITSTATUS(status) == 0)
-		return;
-	fc_error_set(error, FC_ESYSTEM, "the run ended with %s %d", WIFSIGNALED(status) ? "signal" : "status",
-		     WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status));
-}
-
 static int first_error(const struct fc_simulation *simulation, struct fc_error *error)
 {
 	for (size_t i = 0; i < simulation->run_count; i++) {
@@ -253,37 +223,82 @@ static int make_tables(struct fc_simulation *simulation, struct fc_error *error)
 	return code == FC_OK ? code : fc_error_set(error, code, "the paths of a trace: %s", fc_code_text(code));
 }
 
+/* ---- all of them ---- */
+
+struct running {
+	struct fc_simulation *simulation;
+	uint64_t done;
+};
+
+static void run_job(void *context, size_t job)
+{
+	const struct fc_simulation *simulation = ((struct running *)context)->simulation;
+	run_one(simulation, &simulation->runs[job]);
+}
+
+static void on_job_ended(void *context, size_t job, const struct fc_error *error)
+{
+	struct running *running = context;
+	struct fc_simulation *simulation = running->simulation;
+	if (error->code != FC_OK)
+		simulation->runs[job].outcome->error = *error;
+	running->done++;
+	if (simulation->opts.progress_cb != NULL)
+		simulation->opts.progress_cb(simulation->opts.context, running->done);
+}
+
+/* What a run takes, beside the others. */
+static double work_of(const struct fc_simulated *run)
+{
+	return (double)run->policy->work * (double)run->trace->reference_count;
+}
+
+struct place {
+	double work;
+	size_t run;
+};
+
+static int compare_places(const void *a, const void *b)
+{
+	const struct place *first = a, *second = b;
+	if (first->work != second->work)
+		return first->work > second->work ? -1 : 1;
+	return first->run < second->run ? -1 : 1;
+}
+
+/* The longest run begins first, so that no core is left waiting for one that began last. */
+static int order_runs(const struct fc_simulation *simulation, size_t *order)
+{
+	struct place *places = calloc(simulation->run_count + 1, sizeof(*places));
+	if (places == NULL)
+		return FC_ENOMEM;
+	for (size_t i = 0; i < simulation->run_count; i++)
+		places[i] = (struct place){work_of(&simulation->runs[i]), i};
+	qsort(places, simulation->run_count, sizeof(*places), compare_places);
+	for (size_t i = 0; i < simulation->run_count; i++)
+		order[i] = places[i].run;
+	free(places);
+	return FC_OK;
+}
+
 static int run_all(struct fc_simulation *simulation, struct fc_error *error)
 {
-	long cores = sysconf(_SC_NPROCESSORS_ONLN);
-	uint64_t asked = simulation->opts.config->job_count;
-	uint64_t jobs = asked > 0 ? asked : cores > 0 ? (uint64_t)cores : 1;
-	pid_t *children = calloc(simulation->run_count, sizeof(*children));
-	size_t next = 0, running = 0, done = 0;
-	if (children == NULL)
+	struct running running = {.simulation = simulation};
+	size_t *order = calloc(simulation->run_count + 1, sizeof(*order));
+	if (order == NULL || order_runs(simulation, order) != FC_OK) {
+		free(order);
 		return fc_error_set(error, FC_ENOMEM, "no memory for %zu runs", simulation->run_count);
-	int code = FC_OK;
-	while (done < simulation->run_count && code == FC_OK) {
-		for (; next < simulation->run_count && running < jobs && code == FC_OK; next++, running++) {
-			children[next] = start_one(simulation, next);
-			if (children[next] < 0)
-				code = fc_error_set(error, FC_ESYSTEM, "fork: %s", strerror(errno));
-		}
-		int status = 0;
-		pid_t ended = code == FC_OK ? wait(&status) : -1;
-		for (size_t i = 0; i < next && ended > 0; i++) {
-			if (children[i] != ended)
-				continue;
-			note_end(&simulation->runs[i], status);
-			running--;
-			done++;
-			if (simulation->opts.progress_cb != NULL)
-				simulation->opts.progress_cb(simulation->opts.context, done);
-		}
-		if (ended < 0 && errno != EINTR && code == FC_OK)
-			code = fc_error_set(error, FC_ESYSTEM, "wait: %s", strerror(errno));
 	}
-	free(children);
+	struct fc_jobs jobs = {
+		.count = simulation->run_count,
+		.at_once = simulation->opts.config->job_count,
+		.order = order,
+		.run = run_job,
+		.ended = on_job_ended,
+		.context = &running,
+	};
+	int code = fc_jobs_run(&jobs, error);
+	free(order);
 	return code == FC_OK ? first_error(simulation, error) : code;
 }
 

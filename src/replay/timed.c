@@ -400,6 +400,7 @@ int fc_timed_new(struct fc_timed **result, const struct fc_timed_opts *opts)
 		return FC_ENOMEM;
 	timed->opts = *opts;
 	timed->device.ops = &device_ops;
+	timed->device.takes_pieces = true;
 	timed->hbm.bytes_per_s = opts->machine->hardware->hbm_bytes_per_s;
 	fc_list_init(&timed->waiting_batches);
 	fc_list_init(&timed->held_ios);

@@ -126,6 +126,28 @@ static void history_deinit(struct history *history)
 	assert_int_equal(history->tracked.bytes, 0);
 }
 
+/* The segment of the next test, and 3 blocks of another: the same reads, and a copy for each of the two pieces. */
+static void by_piece_there_is_one_copy_of_all_its_slices(void **state)
+{
+	(void)state;
+	struct history history;
+	history_init(&history, 1, (uint64_t[]){100});
+	history.opts.is_by_piece = true;
+	add_segment(&history, (struct part_of_segment){FC_SSD, 65536, 1024, 0, 8, 0, 8, 0});
+	add_segment(&history, (struct part_of_segment){FC_SSD, 1 << 20, 1024, 8, 3, 0, 3, 0});
+	start(&history);
+	next(&history);
+	assert_int_equal(history.part.run_count, 2);
+	assert_run(&history, 0, 66560, 1024, 0);
+	assert_int_equal(history.part.copy_count, 2);
+	assert_copy(&history, 0, 0, 32, 0);
+	assert_int_equal(history.part.copies[0].bytes, 800);
+	assert_copy(&history, 1, 8, 1024 + 12, 1024);
+	assert_int_equal(history.part.copies[1].bytes, 300);
+	assert_int_equal(history.part.bytes_wanted[FC_SSD], 1100);
+	history_deinit(&history);
+}
+
 /*   65536 + 1024 = 66560: layer 0: 8 checksums, 8 x 100 bytes = 832 bytes, read as 1024
  *                  67584: layer 1: 8 checksums, 8 x 50 bytes = 432 bytes, read as 512 */
 static void one_segment_is_one_run_a_layer(void **state)
@@ -467,8 +489,15 @@ static uint64_t follow_plan(struct world *world, const struct fc_key *keys, uint
 	engine_slots(&engine, count, target.slots);
 	assert_int_equal(fc_catalog_match(world->catalog, keys, count, 0, false, &path), 0);
 	assert_int_equal(path.blocks, count);
-	struct fc_plan_opts opts = {&world->geometry, &path,     keys, &target, world->media[FC_MEMORY]->image,
-				    gap_bytes,        slot_bytes};
+	struct fc_plan_opts opts = {
+		.geometry = &world->geometry,
+		.path = &path,
+		.keys = keys,
+		.target = &target,
+		.memory_map = world->media[FC_MEMORY]->image,
+		.gap_bytes = gap_bytes,
+		.slot_bytes = slot_bytes,
+	};
 	uint8_t *slot = malloc(slot_bytes);
 	assert_int_equal(fc_plan_start(&plan, &world->alloc, &opts, NULL), 0);
 	while (fc_plan_next(&plan, &part) == FC_OK) {
@@ -545,6 +574,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(slices_in_memory_may_be_larger_than_a_slot),
 		cmocka_unit_test(one_segment_is_one_run_a_layer),
+		cmocka_unit_test(by_piece_there_is_one_copy_of_all_its_slices),
 		cmocka_unit_test(a_prefix_of_a_segment_needs_no_more_than_its_bytes),
 		cmocka_unit_test(the_tail_of_a_segment_is_found_behind_its_checksums),
 		cmocka_unit_test(a_gap_is_read_through_when_it_is_smaller_than_the_limit),

@@ -26,5 +26,6 @@ const struct fc_policy_type fc_policy_file_per_block = {
 	.settings_count = fc_array_len(settings),
 	.settings_bytes = sizeof(defaults),
 	.defaults = &defaults,
+	.work = 15,
 	.open = fc_tiered_open,
 };

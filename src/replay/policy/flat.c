@@ -605,7 +605,7 @@ static const struct fc_option settings[] = {
 	{.name = "granules", .type = FC_OPTION_BOOL, .field_offset = offsetof(struct flat_opts, is_by_granule)},
 };
 
-#define TYPE(variable, type_name, text, function)                                                                      \
+#define TYPE(variable, type_name, text, function, relative_work)                                                       \
 	const struct fc_policy_type variable = {                                                                       \
 		.name = (type_name),                                                                                   \
 		.summary = (text),                                                                                     \
@@ -613,14 +613,15 @@ static const struct fc_option settings[] = {
 		.settings_count = fc_array_len(settings),                                                              \
 		.settings_bytes = sizeof(defaults),                                                                    \
 		.defaults = &defaults,                                                                                 \
+		.work = (relative_work),                                                                               \
 		.open = (function),                                                                                    \
 	}
 
-TYPE(fc_policy_flat, "flat", "FlatCake: the core of this program, unchanged", open_whole);
-TYPE(fc_policy_flat_one_queue, "flat-one-queue", "FlatCake with one queue, in order of arrival", open_one_queue);
-TYPE(fc_policy_flat_no_merge, "flat-no-merge", "FlatCake with a read command for each slice", open_unmerged);
+TYPE(fc_policy_flat, "flat", "FlatCake: the core of this program, unchanged", open_whole, 90);
+TYPE(fc_policy_flat_one_queue, "flat-one-queue", "FlatCake with one queue, in order of arrival", open_one_queue, 90);
+TYPE(fc_policy_flat_no_merge, "flat-no-merge", "FlatCake with a read command for each slice", open_unmerged, 90);
 TYPE(fc_policy_flat_no_overlap, "flat-no-overlap", "FlatCake whose prefill waits for the whole history",
-     open_without_overlap);
-TYPE(fc_policy_flat_fifo, "flat-fifo", "FlatCake that reads from SSD in order of arrival", open_in_order);
+     open_without_overlap, 85);
+TYPE(fc_policy_flat_fifo, "flat-fifo", "FlatCake that reads from SSD in order of arrival", open_in_order, 100);
 TYPE(fc_policy_flat_no_consolidate, "flat-no-consolidate",
-     "FlatCake in the article's layout: no segment is written twice", open_unconsolidated);
+     "FlatCake in the article's layout: no segment is written twice", open_unconsolidated, 150);

@@ -16,5 +16,6 @@ const struct fc_policy_type fc_policy_hicache = {
 	.settings_bytes = sizeof(defaults),
 	.defaults = &defaults,
 	.has_no_ssd = true,
+	.work = 6,
 	.open = fc_tiered_open,
 };

@@ -9,5 +9,6 @@ const struct fc_policy_type fc_policy_infinite_dram = {
 	.settings_bytes = sizeof(defaults),
 	.defaults = &defaults,
 	.has_no_ssd = true,
+	.work = 7,
 	.open = fc_tiered_open,
 };

@@ -44,6 +44,7 @@ const struct fc_policy_type fc_policy_lmcache = {
 	.settings_count = fc_array_len(settings),
 	.settings_bytes = sizeof(file_defaults),
 	.defaults = &file_defaults,
+	.work = 10,
 	.open = fc_tiered_open,
 };
 
@@ -54,5 +55,6 @@ const struct fc_policy_type fc_policy_lmcache_raw = {
 	.settings_count = fc_array_len(settings),
 	.settings_bytes = sizeof(raw_defaults),
 	.defaults = &raw_defaults,
+	.work = 10,
 	.open = fc_tiered_open,
 };

@@ -519,6 +519,7 @@ const struct fc_policy_type fc_policy_mooncake = {
 	.settings_count = fc_array_len(settings),
 	.settings_bytes = sizeof(defaults),
 	.defaults = &defaults,
+	.work = 25,
 	.open = mooncake_open,
 };
 
@@ -529,5 +530,6 @@ const struct fc_policy_type fc_policy_mooncake_gds = {
 	.settings_count = fc_array_len(settings),
 	.settings_bytes = sizeof(direct_defaults),
 	.defaults = &direct_defaults,
+	.work = 25,
 	.open = mooncake_open,
 };

@@ -58,5 +58,6 @@ const struct fc_policy_type fc_policy_recompute = {
 	.summary = "no cache: every request computes its whole input",
 	.has_no_memory = true,
 	.has_no_ssd = true,
+	.work = 3,
 	.open = recompute_open,
 };
