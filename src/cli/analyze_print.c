@@ -1,8 +1,8 @@
 /* An analysis for people: spreads, blocks, the LRU curve as bars, and the judgement in words. */
 #include "base/check.h"
 #include "cli/analyze_report.h"
-#include "cli/help.h"
 #include "cli/table.h"
+#include "config/describe.h"
 
 #include <math.h>
 #include <stdarg.h>
@@ -214,7 +214,7 @@ static void FC_PRINTF(2, 3) say(FILE *file, const char *format, ...)
 	va_start(arguments, format);
 	vsnprintf(text, sizeof(text), format, arguments);
 	va_end(arguments);
-	fc_help_wrapped(text, 0, 0, file);
+	fc_describe_wrapped(text, 0, 0, file);
 }
 
 static void print_head(const struct fc_analyze_report *report, FILE *file)

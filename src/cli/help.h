@@ -18,7 +18,4 @@ void fc_help_command(const struct fc_command *command, FILE *file);
 /* The manual page in roff; packaging/flatcake.1 is this text. */
 void fc_help_manual(FILE *file);
 
-/* Prints words from column `indent` on, broken into lines; the cursor stands at `column`, at most `indent`. */
-void fc_help_wrapped(const char *text, int indent, int column, FILE *file);
-
 #endif

@@ -1,6 +1,7 @@
 /* The program: finds the command, reads its settings, runs it, and reports an error once. */
 #include "cli/commands.h"
 #include "cli/help.h"
+#include "config/describe.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -92,7 +93,7 @@ static int run(const struct fc_command *command, int argument_count, char *const
 		status = report(&problem.error);
 		if (problem.allowed[0] != '\0') {
 			fputs("allowed:\n", stderr);
-			fc_help_wrapped(problem.allowed, 2, 0, stderr);
+			fc_describe_wrapped(problem.allowed, 2, 0, stderr);
 		}
 	}
 	fc_config_free(&config);

@@ -2,22 +2,7 @@
  * packaging/flatcake.1 with what this prints, and `make man` writes that file anew. */
 #include "cli/help.h"
 
-#include "config/option.h"
-
-#include <string.h>
-
-/* Text as roff takes it: hyphens and backslashes escaped, no line that starts with a request. */
-static void print_escaped(const char *text, FILE *file)
-{
-	for (; *text != '\0'; text++) {
-		if (*text == '-' || *text == '\\')
-			fputc('\\', file);
-		if (*text == '\\')
-			fputc('e', file);
-		else
-			fputc(*text, file);
-	}
-}
+#include "config/describe.h"
 
 static void print_head(FILE *file)
 {
@@ -44,7 +29,7 @@ static void print_commands(FILE *file)
 		fprintf(file, ".TP\n.B %s\n", command->name);
 		if (command->arguments[0] != '\0')
 			fprintf(file, ".I %s\n.br\n", command->arguments);
-		print_escaped(command->summary, file);
+		fc_describe_roff(command->summary, file);
 		fputs(".\n", file);
 	}
 }
@@ -72,42 +57,8 @@ static bool has_command(const struct fc_option *option)
 
 static void print_option(const struct fc_option *option, FILE *file)
 {
-	char name[FC_OPTION_NAME_BYTES], allowed[256];
-	fc_option_spell(option, FC_SPELLING_FLAG, name);
-	fc_option_describe(option, allowed, sizeof(allowed));
-	fputs(".TP\n\\fB", file);
-	print_escaped(name, file);
-	fputs("\\fR", file);
-	if (option->value_name != NULL)
-		fprintf(file, " \\fI%s\\fR", option->value_name);
-	fputc('\n', file);
-	print_escaped(option->help, file);
-	fputs(".\n", file);
-	if (option->type != FC_OPTION_TEXT) {
-		fputs("Allowed: ", file);
-		print_escaped(allowed, file);
-		fputs(".\n", file);
-	}
-	if (option->default_text != NULL) {
-		fputs("Default: \\fB", file);
-		print_escaped(option->default_text, file);
-		fputs("\\fR\n.br\n", file);
-	}
+	fc_describe_manual(option, FC_SPELLING_FLAG, file);
 	print_option_commands(option, file);
-}
-
-static void print_settings(FILE *file)
-{
-	char key[FC_OPTION_NAME_BYTES], variable[FC_OPTION_NAME_BYTES];
-	fc_option_spell(fc_option_at(0), FC_SPELLING_KEY, key);
-	fc_option_spell(fc_option_at(0), FC_SPELLING_VARIABLE, variable);
-	fprintf(file,
-		".SH SETTINGS\nEach option can also stand in the environment, in capitals behind FLATCAKE_ (%s), and "
-		"in the\n"
-		"YAML file that \\-\\-config names, with _ for \\- (%s). The file yields to the environment, and that "
-		"to options.\n"
-		"Unknown names, repeated keys and values that do not fit stop the program.\n",
-		variable, key);
 }
 
 void fc_help_manual(FILE *file)
@@ -119,7 +70,7 @@ void fc_help_manual(FILE *file)
 		if (has_command(fc_option_at(row)))
 			print_option(fc_option_at(row), file);
 	}
-	print_settings(file);
+	fc_describe_settings(~(unsigned)FC_COMMAND_DAEMON, file);
 	fputs(".SH EXIT STATUS\n0: done. 1: the command failed; standard error says why. 2: the call was wrong.\n",
 	      file);
 }

@@ -13,8 +13,10 @@
 
 static int set_default(struct fc_config *config, const struct fc_option *option, struct fc_error *error)
 {
-	if (option->default_text == NULL)
+	if (option->default_text == NULL) { /* a text: another command's row may have filled the field */
+		*(const char **)(void *)((char *)config + option->field_offset) = NULL;
 		return FC_OK;
+	}
 	return fc_option_set_in(option, option->default_text, config, option->name, error);
 }
 
@@ -210,6 +212,9 @@ void fc_config_free(struct fc_config *config)
 {
 	for (size_t row = 0; row < FC_OPTIONS_MAX; row++)
 		free(config->owned_texts[row]);
+	for (size_t at = 0; at < config->namespace_count; at++)
+		free((void *)(uintptr_t)config->namespaces[at].name);
+	free(config->namespaces);
 	free(config->arguments);
 	*config = (struct fc_config){.command = config->command};
 }

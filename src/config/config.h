@@ -24,6 +24,7 @@ enum fc_command_bit {
 	FC_COMMAND_DOCTOR = 1 << 6,
 	FC_COMMAND_ANALYZE = 1 << 7,
 	FC_COMMAND_TUNE = 1 << 8,
+	FC_COMMAND_DAEMON = 1 << 9, /* flatcaked, a program of its own */
 };
 
 /* What `flatcake tune` makes small. */
@@ -35,7 +36,19 @@ enum fc_tune_objective {
 };
 
 /* Rows of the option table never exceed this. */
-#define FC_OPTIONS_MAX 96
+#define FC_OPTIONS_MAX 128
+
+/* Who may connect to flatcaked, from where in its descriptor's file system. */
+enum fc_socket_mode { FC_SOCKET_OWNER, FC_SOCKET_GROUP, FC_SOCKET_ALL };
+
+/* One entry of the list `namespaces` of flatcaked's file. */
+struct fc_config_namespace {
+	const char *name;
+	uint64_t uid, gid;    /* of processes that may use it; FC_CONFIG_ANYBODY */
+	uint64_t quota_bytes; /* on all media together; 0: none */
+	size_t line;          /* where it begins in the file */
+};
+#define FC_CONFIG_ANYBODY UINT64_MAX
 
 struct fc_config {
 	enum fc_command_bit command;
@@ -108,6 +121,26 @@ struct fc_config {
 	uint64_t run_count;
 	uint64_t size_bytes;
 	const char *trace_path; /* NULL: none */
+
+	/* flatcaked */
+	const char *socket_path;
+	int socket_mode;          /* an enum fc_socket_mode */
+	const char *socket_group; /* NULL: the process's own */
+	const char *lock_path;
+	const char *http_listen;     /* "off", or ADDRESS:PORT */
+	const char *http_token_path; /* NULL: nothing that changes state is served */
+	uint64_t http_connections_max;
+	uint64_t ssd_read_limit_bytes; /* a second; 0: not known */
+	uint64_t clients_max;
+	uint64_t requests_max;       /* of one client */
+	uint64_t reserved_bytes_max; /* of one client */
+	uint64_t unsent_bytes_max;   /* of one client */
+	uint64_t lease_timeout_ns, fence_timeout_ns, drain_timeout_ns, hello_timeout_ns;
+	int log_format, log_level; /* enums of daemon/log.h */
+	uint64_t log_burst;
+	bool is_check_only; /* --check-config */
+	struct fc_config_namespace *namespaces;
+	size_t namespace_count;
 
 	uint64_t seed;
 	const char *json_path; /* NULL: none; "-": standard output */

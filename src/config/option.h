@@ -70,6 +70,17 @@ int fc_option_set_in(const struct fc_option *option, const char *value, void *se
 /* Reads a YAML file into `config`. */
 int fc_config_read_yaml(struct fc_config *config, const char *path, struct fc_config_problem *problem) FC_MUST_USE;
 
+struct fc_pair;
+
+/* One line of the list `namespaces` in flatcaked's file (namespaces.c), and what can be said once all are there. */
+int fc_config_namespace_pair(struct fc_config *config, const char *path, const struct fc_pair *pair,
+			     struct fc_config_problem *problem) FC_MUST_USE;
+int fc_config_namespaces_check(const struct fc_config *config, const char *path,
+			       struct fc_config_problem *problem) FC_MUST_USE;
+
+/* Row `index` of what an entry of `namespaces` takes, or NULL behind the last: for the manual page. */
+const struct fc_option *fc_config_namespace_option(size_t index);
+
 /* Writes the sentence for an unknown name, with a suggestion, and the list of names that exist. Returns FC_ENOENT. */
 int fc_config_unknown(struct fc_config_problem *problem, const char *place, enum fc_option_spelling spelling,
 		      const char *name, size_t name_len, enum fc_command_bit command);

@@ -12,17 +12,20 @@
 #define GIB (1ull << 30)
 #define TIB (1ull << 40)
 
+#define MILLISECOND_NS 1000000ull
 #define SECOND_NS 1000000000ull
+#define DAY_NS (24 * 3600 * SECOND_NS)
 
 enum {
 	/* commands that open a store, that only look at one, and that generate or time something */
 	RUNS_STORE = FC_COMMAND_REPLAY | FC_COMMAND_BENCH | FC_COMMAND_TUNE,
+	KEEPS_STORE = RUNS_STORE | FC_COMMAND_DAEMON,
 	LOOKS_AT_STORE = FC_COMMAND_VERIFY | FC_COMMAND_SESSIONS | FC_COMMAND_STAT,
 	NAMES_STORE = FC_COMMAND_REPLAY | LOOKS_AT_STORE,
 	READS_TRACE = FC_COMMAND_REPLAY | FC_COMMAND_ANALYZE | FC_COMMAND_TUNE,
 	SIMULATES = FC_COMMAND_REPLAY | FC_COMMAND_TUNE,
 	REPORTS = RUNS_STORE | LOOKS_AT_STORE | FC_COMMAND_DOCTOR | FC_COMMAND_ANALYZE,
-	EVERY_COMMAND = REPORTS | FC_COMMAND_GEN,
+	EVERY_COMMAND = REPORTS | FC_COMMAND_GEN, /* of flatcake */
 };
 
 #define FIELD(name) offsetof(struct fc_config, name)
@@ -37,6 +40,11 @@ static const char *const objectives[] = {[FC_TUNE_TTFT_MEAN] = "ttft-mean",
 					 [FC_TUNE_SSD_WRITES] = "ssd-writes",
 					 NULL};
 
+static const char *const socket_modes[] = {
+	[FC_SOCKET_OWNER] = "owner", [FC_SOCKET_GROUP] = "group", [FC_SOCKET_ALL] = "all", NULL};
+static const char *const log_formats[] = {"auto", "text", "json", "journald", NULL};
+static const char *const log_levels[] = {"error", "warning", "info", "debug", NULL};
+
 static const struct fc_option options[] = {
 	{"dir", "PATH", FC_OPTION_TEXT, FIELD(dir), NAMES_STORE, "flatcake-store",
 	 .help = "folder of the store; made when missing"},
@@ -47,51 +55,57 @@ static const struct fc_option options[] = {
 	{"memory-path", "PATH", FC_OPTION_TEXT, FIELD(memory_path), NAMES_STORE, NULL,
 	 .help = "file of the memory arena on tmpfs or hugetlbfs, which outlives the process; without it memory ends "
 		 "with the process"},
-	{"memory", "SIZE", FC_OPTION_SIZE, FIELD(memory_bytes), RUNS_STORE, "1GiB", .help = "memory budget; 0 for none",
-	 .max = 256 * TIB},
+	{"ssd-path", "PATH", FC_OPTION_TEXT, FIELD(ssd_path), FC_COMMAND_DAEMON, "/var/lib/flatcake/ssd.arena",
+	 .help = "file or block device of the SSD arena; a file is made and given its space when missing"},
+	{"memory-path", "PATH", FC_OPTION_TEXT, FIELD(memory_path), FC_COMMAND_DAEMON, "/dev/shm/flatcake/memory.arena",
+	 .help = "file of the memory arena on tmpfs or hugetlbfs; it outlives the daemon"},
+	{"memory", "SIZE", FC_OPTION_SIZE, FIELD(memory_bytes), KEEPS_STORE, "1GiB",
+	 .help = "memory budget; 0 for none", .max = 256 * TIB},
 	{"memory", "SIZE", FC_OPTION_SIZE, FIELD(dram_bytes), FC_COMMAND_ANALYZE, "64GiB",
 	 .help = "DRAM of the tiered cache that is modelled: LRU in DRAM, everything on SSD", .max = 256 * TIB},
-	{"ssd", "SIZE", FC_OPTION_SIZE, FIELD(ssd_bytes), RUNS_STORE, "8GiB", .help = "SSD budget; 0 for none",
+	{"ssd", "SIZE", FC_OPTION_SIZE, FIELD(ssd_bytes), KEEPS_STORE, "8GiB", .help = "SSD budget; 0 for none",
 	 .max = 256 * TIB},
-	{"chunk", "SIZE", FC_OPTION_SIZE, FIELD(chunk_bytes), RUNS_STORE, "0",
+	{"chunk", "SIZE", FC_OPTION_SIZE, FIELD(chunk_bytes), KEEPS_STORE, "0",
 	 .help = "unit of allocation, a power of two from 4KiB; 0: chosen from the arena's size", .max = GIB},
-	{"model", "NAME", FC_OPTION_TEXT, FIELD(model), RUNS_STORE | FC_COMMAND_ANALYZE, "deepseek-v4-flash",
+	{"model", "NAME", FC_OPTION_TEXT, FIELD(model), KEEPS_STORE | FC_COMMAND_ANALYZE, "deepseek-v4-flash",
 	 .help = "model whose KV is stored, the name of a preset"},
 	{"block-tokens", "N", FC_OPTION_COUNT, FIELD(block_tokens), RUNS_STORE, "0",
 	 .help = "tokens in a block; 0: as the trace has them, 64 without one", .max = 65536},
-	{"scale", "N", FC_OPTION_COUNT, FIELD(scale), RUNS_STORE | FC_COMMAND_ANALYZE, "1",
+	{"block-tokens", "N", FC_OPTION_COUNT, FIELD(block_tokens), FC_COMMAND_DAEMON, "0",
+	 .help = "tokens in a block, as the engines have them; 0: 64", .max = 65536},
+	{"scale", "N", FC_OPTION_COUNT, FIELD(scale), KEEPS_STORE | FC_COMMAND_ANALYZE, "1",
 	 .help = "divide every slice by this, so that a large trace fits a small disk", .min = 1, .max = 1000000},
 
-	{"agent-context", "TOKENS", FC_OPTION_COUNT, FIELD(agent_context_tokens), RUNS_STORE | FC_COMMAND_ANALYZE,
+	{"agent-context", "TOKENS", FC_OPTION_COUNT, FIELD(agent_context_tokens), KEEPS_STORE | FC_COMMAND_ANALYZE,
 	 "32768", .help = "a context above this is an agent's and goes to SSD", .max = 1ull << 40},
-	{"long-reply", "TOKENS", FC_OPTION_COUNT, FIELD(long_reply_tokens), RUNS_STORE, "1024",
+	{"long-reply", "TOKENS", FC_OPTION_COUNT, FIELD(long_reply_tokens), KEEPS_STORE, "1024",
 	 .help = "a turn whose previous reply had at least this many tokens goes to SSD", .max = 1ull << 40},
-	{"high-watermark", "RATIO", FC_OPTION_RATIO, FIELD(high_watermark), RUNS_STORE, "0.95",
+	{"high-watermark", "RATIO", FC_OPTION_RATIO, FIELD(high_watermark), KEEPS_STORE, "0.95",
 	 .help = "share of an arena in use above which whole sessions are reclaimed", .ratio_max = 1},
-	{"low-watermark", "RATIO", FC_OPTION_RATIO, FIELD(low_watermark), RUNS_STORE, "0.85",
+	{"low-watermark", "RATIO", FC_OPTION_RATIO, FIELD(low_watermark), KEEPS_STORE, "0.85",
 	 .help = "share of an arena in use at which reclaiming ends; below the high watermark", .ratio_max = 1},
-	{"reclaim-order", "lru|created", FC_OPTION_CHOICE, FIELD(reclaim_order), RUNS_STORE, "lru",
+	{"reclaim-order", "lru|created", FC_OPTION_CHOICE, FIELD(reclaim_order), KEEPS_STORE, "lru",
 	 .help = "which session is the oldest: the least recently used, or the first created",
 	 .choices = reclaim_orders},
-	{"memory-reclaim", "drop|spill", FC_OPTION_CHOICE, FIELD(memory_reclaim), RUNS_STORE, "drop",
+	{"memory-reclaim", "drop|spill", FC_OPTION_CHOICE, FIELD(memory_reclaim), KEEPS_STORE, "drop",
 	 .help = "what becomes of a session that memory has no room for: dropped, or written to SSD once if it was "
 		 "ever reused",
 	 .choices = memory_reclaims},
-	{"consolidate", "RATIO", FC_OPTION_RATIO, FIELD(consolidate_ratio), RUNS_STORE, "1",
+	{"consolidate", "RATIO", FC_OPTION_RATIO, FIELD(consolidate_ratio), KEEPS_STORE, "1",
 	 .help = "a turn absorbs the segment before it while that is no larger than this times the new one; 0: never",
 	 .ratio_max = 1000},
 
 	{"streams", "N", FC_OPTION_COUNT, FIELD(streams), RUNS_STORE, "4", .help = "loads from SSD that run at once",
 	 .min = 1, .max = 1024},
-	{"window", "SIZE", FC_OPTION_SIZE, FIELD(window_bytes), RUNS_STORE, "64MiB",
+	{"window", "SIZE", FC_OPTION_SIZE, FIELD(window_bytes), KEEPS_STORE, "64MiB",
 	 .help = "double buffer of one stream", .min = 64 * KIB, .max = 64 * GIB},
 	{"gap", "SIZE", FC_OPTION_SIZE, FIELD(gap_bytes), RUNS_STORE, "64KiB",
 	 .help = "gaps smaller than this are read through", .max = GIB},
 	{"transfer", "SIZE", FC_OPTION_SIZE, FIELD(transfer_bytes), RUNS_STORE, "0",
 	 .help = "largest single command; 0: what the device takes", .max = GIB},
-	{"queue-depth", "N", FC_OPTION_COUNT, FIELD(queue_depth), RUNS_STORE, "64",
+	{"queue-depth", "N", FC_OPTION_COUNT, FIELD(queue_depth), KEEPS_STORE, "64",
 	 .help = "commands in flight on the SSD", .min = 1, .max = 4096},
-	{"io-timeout", "DURATION", FC_OPTION_DURATION, FIELD(io_timeout_ns), RUNS_STORE, "30s",
+	{"io-timeout", "DURATION", FC_OPTION_DURATION, FIELD(io_timeout_ns), KEEPS_STORE, "30s",
 	 .help = "an I/O that takes longer ends its request", .min = 1000000, .max = 3600 * SECOND_NS},
 
 	{"rate", "R|max", FC_OPTION_RATE, FIELD(rate_per_s), SIMULATES, "max",
@@ -173,13 +187,63 @@ static const struct fc_option options[] = {
 	 .help = "measure what a hardware profile needs and write one for replay --simulate; other measurements only "
 		 "as --only names them"},
 
+	{"socket", "PATH", FC_OPTION_TEXT, FIELD(socket_path), FC_COMMAND_DAEMON, "/run/flatcake/flatcaked.sock",
+	 .help = "Unix socket that engines open with the address unix:PATH"},
+	{"socket-mode", "owner|group|all", FC_OPTION_CHOICE, FIELD(socket_mode), FC_COMMAND_DAEMON, "owner",
+	 .help = "who may connect: the daemon's user (mode 0600), its group too (0660), or everybody (0666)",
+	 .choices = socket_modes},
+	{"socket-group", "NAME", FC_OPTION_TEXT, FIELD(socket_group), FC_COMMAND_DAEMON, NULL,
+	 .help = "group that the socket is given to; the daemon has to be a member of it"},
+	{"lock-path", "PATH", FC_OPTION_TEXT, FIELD(lock_path), FC_COMMAND_DAEMON, "/var/lib/flatcake/clients.lock",
+	 .help = "file whose locks tell which clients may still write; it has to outlive the daemon"},
+	{"http-listen", "ADDRESS:PORT", FC_OPTION_TEXT, FIELD(http_listen), FC_COMMAND_DAEMON, "127.0.0.1:9117",
+	 .help = "where metrics, health, administration and the status page are served, or off; an address that is not "
+		 "of the loopback needs a token for everything"},
+	{"http-token-file", "PATH", FC_OPTION_TEXT, FIELD(http_token_path), FC_COMMAND_DAEMON, NULL,
+	 .help = "file with the token (16 to 256 characters, mode 0600) that requests which change something have to "
+		 "bring; without it there are none"},
+	{"http-connections", "N", FC_OPTION_COUNT, FIELD(http_connections_max), FC_COMMAND_DAEMON, "64",
+	 .help = "HTTP connections at once", .min = 1, .max = 1024},
+	{"ssd-read-limit", "SIZE", FC_OPTION_SIZE, FIELD(ssd_read_limit_bytes), FC_COMMAND_DAEMON, "0",
+	 .help = "bytes a second that the disk gives at best (flatcake doctor measures it), which the status page "
+		 "compares with; 0: not known",
+	 .max = TIB},
+	{"clients-max", "N", FC_OPTION_COUNT, FIELD(clients_max), FC_COMMAND_DAEMON, "256",
+	 .help = "connections of engines at once", .min = 1, .max = 4096},
+	{"requests-max", "N", FC_OPTION_COUNT, FIELD(requests_max), FC_COMMAND_DAEMON, "1024",
+	 .help = "requests, leases and reservations that one client may have open", .min = 1, .max = 65536},
+	{"reserved-max", "SIZE", FC_OPTION_SIZE, FIELD(reserved_bytes_max), FC_COMMAND_DAEMON, "64GiB",
+	 .help = "bytes that one client may have reserved and not committed", .min = MIB, .max = 256 * TIB},
+	{"unsent-max", "SIZE", FC_OPTION_SIZE, FIELD(unsent_bytes_max), FC_COMMAND_DAEMON, "64MiB",
+	 .help = "bytes of answers that may wait for a client that does not read; then its connection ends", .min = MIB,
+	 .max = 4 * GIB},
+	{"lease-timeout", "DURATION", FC_OPTION_DURATION, FIELD(lease_timeout_ns), FC_COMMAND_DAEMON, "10min",
+	 .help = "a client that keeps a lease longer loses its connection", .min = SECOND_NS, .max = DAY_NS},
+	{"fence-timeout", "DURATION", FC_OPTION_DURATION, FIELD(fence_timeout_ns), FC_COMMAND_DAEMON, "30s",
+	 .help = "how long a new daemon waits for the clients of the last one before it reserves space",
+	 .min = 10 * MILLISECOND_NS, .max = DAY_NS},
+	{"drain-timeout", "DURATION", FC_OPTION_DURATION, FIELD(drain_timeout_ns), FC_COMMAND_DAEMON, "30s",
+	 .help = "how long a stop waits for open reservations", .min = 10 * MILLISECOND_NS, .max = DAY_NS},
+	{"hello-timeout", "DURATION", FC_OPTION_DURATION, FIELD(hello_timeout_ns), FC_COMMAND_DAEMON, "5s",
+	 .help = "a connection that does not say who it is in this time ends", .min = 10 * MILLISECOND_NS,
+	 .max = DAY_NS},
+	{"log-format", "FORMAT", FC_OPTION_CHOICE, FIELD(log_format), FC_COMMAND_DAEMON, "auto",
+	 .help = "auto: journald when standard error goes to the journal, else text", .choices = log_formats},
+	{"log-level", "LEVEL", FC_OPTION_CHOICE, FIELD(log_level), FC_COMMAND_DAEMON, "info",
+	 .help = "what is less important is not logged", .choices = log_levels},
+	{"log-burst", "N", FC_OPTION_COUNT, FIELD(log_burst), FC_COMMAND_DAEMON, "50",
+	 .help = "messages of one kind that are logged in ten seconds, the others being counted; 0: all",
+	 .max = 1000000},
+	{"check-config", NULL, FC_OPTION_SWITCH, FIELD(is_check_only), FC_COMMAND_DAEMON, "off",
+	 .help = "check the settings, say what they mean, and start nothing", .is_command_line_only = true},
+
 	{"seed", "N", FC_OPTION_COUNT, FIELD(seed), READS_TRACE | FC_COMMAND_GEN | FC_COMMAND_BENCH, "1",
 	 .help = "equal seeds give equal runs", .max = UINT64_MAX},
 	{"json", "FILE", FC_OPTION_TEXT, FIELD(json_path), REPORTS, NULL,
 	 .help = "write the result as JSON too; - for standard output, without the table"},
 	{"report", "FILE", FC_OPTION_TEXT, FIELD(report_path), FC_COMMAND_REPLAY | FC_COMMAND_ANALYZE, NULL,
 	 .help = "write a page with plots too, one HTML file that needs nothing else; replay: with --simulate only"},
-	{"config", "FILE", FC_OPTION_TEXT, FIELD(config_path), EVERY_COMMAND, NULL,
+	{"config", "FILE", FC_OPTION_TEXT, FIELD(config_path), EVERY_COMMAND | FC_COMMAND_DAEMON, NULL,
 	 .help = "YAML file of settings: one \"key: value\" a line, keys as the long options with _ for -",
 	 .is_command_line_only = true},
 	{"verbose", NULL, FC_OPTION_SWITCH, FIELD(is_verbose), EVERY_COMMAND, "off",

@@ -73,8 +73,9 @@ static void list_names(enum fc_option_spelling spelling, unsigned commands, char
 int fc_config_unknown(struct fc_config_problem *problem, const char *place, enum fc_option_spelling spelling,
 		      const char *name, size_t name_len, enum fc_command_bit command)
 {
-	/* a file or a variable serves all commands, a flag only its own */
-	unsigned commands = spelling == FC_SPELLING_FLAG ? (unsigned)command : ~0u;
+	/* a file or a variable serves all commands, a flag only its own; flatcaked's file is its own */
+	bool is_own = spelling == FC_SPELLING_FLAG || command == FC_COMMAND_DAEMON;
+	unsigned commands = is_own ? (unsigned)command : ~(unsigned)FC_COMMAND_DAEMON;
 	list_names(spelling, commands, problem->allowed, sizeof(problem->allowed));
 
 	const char *kind = spelling == FC_SPELLING_FLAG ? "option" : spelling == FC_SPELLING_KEY ? "key" : "variable";

@@ -38,7 +38,9 @@ static int find_key(struct reader *reader, const struct fc_pair *pair, const str
 {
 	const struct fc_option *option =
 		fc_option_find(FC_SPELLING_KEY, pair->key, pair->key_len, reader->config->command);
-	if (option == NULL || option->is_command_line_only) {
+	bool is_foreign = option != NULL && reader->config->command == FC_COMMAND_DAEMON &&
+			  (option->commands & FC_COMMAND_DAEMON) == 0; /* its file is for it alone */
+	if (option == NULL || option->is_command_line_only || is_foreign) {
 		char place[FC_ERROR_TEXT_BYTES / 2];
 		snprintf(place, sizeof(place), "%s:%zu: ", reader->path, pair->line);
 		return fc_config_unknown(reader->problem, place, FC_SPELLING_KEY, pair->key, pair->key_len,
@@ -57,6 +59,8 @@ static int find_key(struct reader *reader, const struct fc_pair *pair, const str
 static int on_pair(void *context, const struct fc_pair *pair)
 {
 	struct reader *reader = context;
+	if (pair->list != NULL)
+		return fc_config_namespace_pair(reader->config, reader->path, pair, reader->problem);
 	const struct fc_option *option = NULL;
 	int code = find_key(reader, pair, &option);
 	return code == FC_OK ? set_value(reader, option, pair) : code;
@@ -65,5 +69,8 @@ static int on_pair(void *context, const struct fc_pair *pair)
 int fc_config_read_yaml(struct fc_config *config, const char *path, struct fc_config_problem *problem)
 {
 	struct reader reader = {.config = config, .problem = problem, .path = path};
-	return fc_pairs_read(path, on_pair, &reader, &problem->error);
+	if (config->command != FC_COMMAND_DAEMON)
+		return fc_pairs_read(path, on_pair, &reader, &problem->error);
+	int code = fc_pairs_read_lists(path, on_pair, &reader, &problem->error);
+	return code == FC_OK ? fc_config_namespaces_check(config, path, problem) : code;
 }
