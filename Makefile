@@ -13,7 +13,7 @@
 #   make analyze   static analysis of src/ by clang-tidy and cppcheck, without findings
 #   make bench     measures this machine against the targets of the README, in build/bench
 #   make style     formats the code; make check-style only says what differs
-#   make man       writes packaging/flatcake.1 anew from the program's tables
+#   make man       writes packaging/flatcake.1 and flatcaked.8 anew from the program's tables
 #   make install   installs below PREFIX (and DESTDIR)
 #   make clean     removes build/
 JOBS ?= $(shell nproc)
@@ -96,6 +96,8 @@ check-style:
 man: all
 	$(FLATCAKE) help manual > packaging/flatcake.1.new
 	mv packaging/flatcake.1.new packaging/flatcake.1
+	$(RELEASE)/flatcaked --manual > packaging/flatcaked.8.new
+	mv packaging/flatcaked.8.new packaging/flatcaked.8
 
 install: all
 	cmake --install $(RELEASE)

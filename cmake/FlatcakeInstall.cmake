@@ -13,6 +13,7 @@ install(TARGETS flatcake flatcake_shared EXPORT flatcakeTargets
 install(TARGETS ${program_targets} RUNTIME DESTINATION "${CMAKE_INSTALL_BINDIR}")
 install(FILES include/flatcake.h DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}")
 install(FILES packaging/flatcake.1 DESTINATION "${CMAKE_INSTALL_MANDIR}/man1" OPTIONAL)
+install(FILES packaging/flatcaked.8 DESTINATION "${CMAKE_INSTALL_MANDIR}/man8" OPTIONAL)
 install(DIRECTORY profiles DESTINATION "${CMAKE_INSTALL_DATADIR}/flatcake" FILES_MATCHING PATTERN "*.yaml")
 install(FILES ${example_sources} DESTINATION "${CMAKE_INSTALL_DOCDIR}/examples")
 install(FILES README.md LICENSE DESTINATION "${CMAKE_INSTALL_DOCDIR}" OPTIONAL)
