@@ -15,6 +15,7 @@ void fc_catalog_free(struct fc_catalog *catalog)
 			fc_alloc_free(alloc, segment, segment->allocated_bytes);
 	}
 	fc_session_table_deinit(catalog);
+	fc_owners_deinit(catalog);
 	for (int medium = 0; medium < FC_MEDIUM_COUNT; medium++) {
 		struct fc_arena *arena = &catalog->arenas[medium];
 		if (arena->owner == NULL)

@@ -26,6 +26,8 @@
  *   4. A segment that others replaced stays on its medium until what replaced it is durable (it is pinned).
  *   5. The session of every block on the path of a session's segment is that session, or one of its `deps`.
  *   6. A leased segment is not freed, and its session is not reclaimed.
+ *   7. What an owner uses = sum over the segments whose session's id has its tag, and not more than its limit, or than
+ *      there was when the arenas were opened.
  *
  * One thread. No call waits; what needs I/O ends in a callback from inside a medium's poll. */
 #ifndef FC_CATALOG_CATALOG_H
@@ -39,6 +41,19 @@
 struct fc_catalog;
 
 /* ---- open and close ---- */
+
+/* Somebody whose sessions count together: a namespace of the daemon. The top 16 bits of a session's id are its owner's
+ * tag (catalog/owners.c). */
+struct fc_owner {
+	uint16_t tag;       /* at least 1 */
+	uint64_t bytes_max; /* of chunks, on both media together; 0: no limit */
+};
+#define FC_OWNERS_MAX 1024u
+
+static inline uint16_t fc_session_tag(struct fc_session_id id)
+{
+	return (uint16_t)(id.high >> 48);
+}
 
 struct fc_catalog_opts {
 	const struct fc_geometry *geometry;
@@ -54,6 +69,8 @@ struct fc_catalog_opts {
 	uint64_t area_bytes_max; /* no layer of a segment is longer: what a window takes at once; 0: no limit */
 	enum fc_reclaim_order reclaim_order;
 	enum fc_memory_reclaim memory_reclaim;
+	const struct fc_owner *owners; /* tags differ; needed only while fc_catalog_open() runs */
+	uint32_t owner_count;          /* at most FC_OWNERS_MAX; 0: ids of sessions have no owners' tags */
 	bool is_read_only; /* nothing is ever written to a medium: turns are refused, and what recovery would drop stays
 			      where it is */
 };
@@ -64,7 +81,8 @@ uint64_t fc_catalog_area_bytes_min(const struct fc_geometry *geometry);
 
 /* Starts opening: formats blank arenas, recovers the others. `opened_cb` follows from a medium's poll with 0 or an
  * error (then only fc_catalog_free() is allowed). A failure changes nothing on a medium that is not a FlatCake arena of
- * this geometry. FC_EINVAL without any medium, FC_ENOMEM: then there is no catalog and no callback. */
+ * this geometry. FC_EINVAL: owners that are not allowed, with text. FC_EINVAL without any medium, FC_ENOMEM: then there
+ * is no catalog and no callback. */
 FC_MUST_USE int fc_catalog_open(struct fc_catalog **catalog, const struct fc_catalog_opts *opts,
 				void (*opened_cb)(void *context, int code, const struct fc_error *error),
 				void *context);
@@ -140,7 +158,9 @@ void fc_catalog_cut(struct fc_catalog *catalog, struct fc_segment *segment, uint
 /* ---- a turn ---- */
 
 struct fc_turn {
-	struct fc_session_id session; /* {0, 0}: inferred */
+	struct fc_session_id session; /* {0, 0}: inferred; else it has the owner's tag, or where there is no owner, none
+					 of an owner's */
+	uint16_t owner;               /* tag of one of the catalog's owners; 0: nobody's */
 	const struct fc_key *keys;
 	uint64_t key_count;
 	uint64_t shared_blocks;
@@ -180,9 +200,9 @@ struct fc_reservation {
 	void (*space_cb)(struct fc_reservation *reservation); /* only notes it: called from inside other calls */
 };
 
-/* Errors: FC_EINVAL with text (a block that is new and not on the device), FC_EFULL (no room for the turn, and none to
- * be had), FC_EAGAIN (room is being freed: space_cb will be called once, try again then), FC_ENOMEM. After an error
- * nothing is held. */
+/* Errors: FC_EINVAL with text (a block that is new and not on the device, an owner or an owner's id that is not right),
+ * FC_EFULL (no room for the turn in the arenas or in its owner's quota, and none to be had), FC_EAGAIN (room is being
+ * freed: space_cb will be called once, try again then), FC_ENOMEM. After an error nothing is held. */
 FC_MUST_USE int fc_catalog_reserve(struct fc_catalog *catalog, const struct fc_turn *turn,
 				   struct fc_reservation *reservation, struct fc_error *error);
 /* Makes the segments visible. FC_ENOENT when the path before them has vanished meanwhile (cut by damage), FC_ENOMEM:
@@ -241,6 +261,15 @@ void fc_catalog_on_loss(struct fc_catalog *catalog, void (*loss_cb)(void *contex
 			void *context);
 
 void fc_catalog_stats(const struct fc_catalog *catalog, struct fc_stats *stats);
+
+struct fc_owner_stats {
+	uint64_t bytes_used, bytes_max;
+	uint64_t sessions;
+	uint64_t sessions_reclaimed; /* for its quota; those that made room in an arena are the arena's */
+	uint64_t saves_refused;      /* for its quota */
+};
+/* FC_ENOENT: none of the owners has this tag. */
+FC_MUST_USE int fc_catalog_owner_stats(const struct fc_catalog *catalog, uint16_t tag, struct fc_owner_stats *stats);
 
 /* Full scan of everything in memory against every counter and invariant; the error names the first that does not hold.
  */

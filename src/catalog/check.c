@@ -140,6 +140,59 @@ static int check_arena(const struct fc_arena *arena, const struct arena_sums *su
 	return FC_OK;
 }
 
+static int check_owner(const struct fc_catalog *catalog, const struct fc_owner_state *owner, struct fc_error *error)
+{
+	uint64_t used = 0, leaving = 0, sessions = 0, used_seq = 0;
+	for (uint32_t number = 0; number < catalog->segment_top; number++) {
+		const struct fc_segment *segment = catalog->segments[number];
+		if (segment == NULL || fc_session_tag(segment->session_id) != owner->tag)
+			continue;
+		used += fc_segment_bytes(catalog, segment);
+		leaving += segment->state == FC_SEGMENT_RETIRED ? fc_segment_bytes(catalog, segment) : 0;
+	}
+	fc_list_for_each(link, &owner->sessions)
+	{
+		const struct fc_session *session = fc_container_of(link, struct fc_session, owner_link);
+		REQUIRE(session->owner == owner && fc_session_tag(session->id) == owner->tag,
+			"owner %u: session %016llx is another owner's", owner->tag,
+			(unsigned long long)session->id.high);
+		REQUIRE(session->used_seq > used_seq, "owner %u: its sessions are not in the order of their use",
+			owner->tag);
+		used_seq = session->used_seq;
+		sessions++;
+	}
+	REQUIRE(used == owner->bytes_used, "owner %u: segments take %llu bytes, counted %llu", owner->tag,
+		(unsigned long long)used, (unsigned long long)owner->bytes_used);
+	REQUIRE(leaving == owner->bytes_leaving, "owner %u: %llu bytes are leaving, counted %llu", owner->tag,
+		(unsigned long long)leaving, (unsigned long long)owner->bytes_leaving);
+	REQUIRE(sessions == owner->session_count, "owner %u: %llu sessions, counted %llu", owner->tag,
+		(unsigned long long)sessions, (unsigned long long)owner->session_count);
+	REQUIRE(owner->bytes_max == 0 || used <= fc_max_u64(owner->bytes_max, owner->bytes_opened),
+		"owner %u: %llu bytes are used of %llu", owner->tag, (unsigned long long)used,
+		(unsigned long long)owner->bytes_max);
+	return FC_OK;
+}
+
+/* Every session of an owner is in its list: each is there once, and there are as many. */
+static int check_owners(const struct fc_catalog *catalog, struct fc_error *error)
+{
+	uint64_t owned = 0, listed = 0;
+	for (uint32_t i = 0; i < catalog->owner_count; i++) {
+		int code = check_owner(catalog, &catalog->owners[i], error);
+		if (code != FC_OK)
+			return code;
+		listed += catalog->owners[i].session_count;
+	}
+	fc_list_for_each(link, &catalog->sessions)
+	{
+		const struct fc_session *session = fc_container_of(link, struct fc_session, all_link);
+		owned += fc_owner_find(catalog, fc_session_tag(session->id)) != NULL;
+	}
+	REQUIRE(owned == listed, "%llu sessions have an owner, %llu are an owner's", (unsigned long long)owned,
+		(unsigned long long)listed);
+	return FC_OK;
+}
+
 static uint64_t stored_bytes(struct fc_catalog *catalog, struct fc_segment *segment)
 {
 	uint64_t bytes = 0;
@@ -185,5 +238,5 @@ int fc_catalog_check(struct fc_catalog *catalog, struct fc_error *error)
 		if (code != FC_OK)
 			return code;
 	}
-	return FC_OK;
+	return check_owners(catalog, error);
 }

@@ -6,7 +6,10 @@
  * freed together.
  *
  * Memory has one more way: what also lies on SSD (a prompt's backup) only changes its name back to that copy, and with
- * the setting `spill` a session that was ever reused is moved to SSD (spill.c). */
+ * the setting `spill` a session that was ever reused is moved to SSD (spill.c), if its owner has room for both copies.
+ *
+ * An owner that is over its quota (owners.c) gives sessions by the same rules, from both media and always least
+ * recently used first; whatever another owner's session stands on stays. */
 #include "catalog/state.h"
 
 #include "base/plant.h"
@@ -215,8 +218,10 @@ static enum outcome reclaim_one(struct fc_catalog *catalog, struct fc_arena *are
 		fall_back_to_ssd(catalog, session);
 		return FREED;
 	}
-	bool can_spill = arena->medium == FC_MEMORY && catalog->opts.memory_reclaim == FC_MEMORY_SPILL &&
-			 catalog->arenas[FC_SSD].is_open;
+	bool can_spill =
+		arena->medium == FC_MEMORY && catalog->opts.memory_reclaim == FC_MEMORY_SPILL &&
+		catalog->arenas[FC_SSD].is_open &&
+		fc_owner_has_room(session->owner, chunks_on(session, FC_MEMORY) * arena->superblock.chunk_bytes);
 	if (can_spill && (session->load_count > 0 || session->dependent_count > 0)) {
 		fc_spill_want(catalog, session);
 		return WILL_SPILL;
@@ -271,8 +276,9 @@ static bool walk(struct fc_catalog *catalog, struct fc_arena *arena, uint64_t ch
 	return will_spill;
 }
 
-/* Marks everything that stands on `session`, directly or not. False as soon as one of them is in use. */
-static bool mark_standing_on(struct fc_catalog *catalog, struct fc_session *session)
+/* Marks everything that stands on `session`, directly or not. False as soon as one of them is in use, or not `owner`'s
+ * where that is given. */
+static bool mark_standing_on(struct fc_catalog *catalog, struct fc_session *session, const struct fc_owner_state *owner)
 {
 	bool any = true;
 	session->mark = ++catalog->mark;
@@ -286,7 +292,8 @@ static bool mark_standing_on(struct fc_catalog *catalog, struct fc_session *sess
 				is_new |= other->mark != catalog->mark && other->deps[i]->mark == catalog->mark;
 			if (!is_new)
 				continue;
-			if (other->lease_count > 0 || other->reserved_count > 0)
+			bool is_foreign = owner != NULL && other->owner != owner;
+			if (other->lease_count > 0 || other->reserved_count > 0 || is_foreign)
 				return false;
 			other->mark = catalog->mark;
 			any = true;
@@ -305,7 +312,7 @@ static bool reclaim_knot(struct fc_catalog *catalog, struct fc_arena *arena)
 		struct fc_session *session = fc_container_of(link, struct fc_session, order[arena->medium]);
 		if (session->lease_count > 0 || session->reserved_count > 0)
 			continue;
-		if (mark_standing_on(catalog, session)) {
+		if (mark_standing_on(catalog, session, NULL)) {
 			fc_reclaim_counted(catalog, arena, session);
 			return true;
 		}
@@ -341,6 +348,56 @@ void fc_reclaim_to_watermark(struct fc_catalog *catalog, struct fc_arena *arena)
 	uint64_t used = arena->chunks_linked; /* what is retired, though it may be pinned or read, goes anyway */
 	if (used > high)
 		walk(catalog, arena, used - low);
+}
+
+/* ---- an owner's quota ---- */
+
+static uint64_t kept_bytes(const struct fc_owner_state *owner)
+{
+	return owner->bytes_used - owner->bytes_leaving;
+}
+
+static void reclaim_owned(struct fc_catalog *catalog, struct fc_owner_state *owner, struct fc_session *session)
+{
+	if (!is_reclaimable(session))
+		return;
+	owner->sessions_reclaimed++;
+	fc_reclaim_session(catalog, session);
+}
+
+/* As reclaim_knot(), but all of the knot is the owner's. */
+static bool reclaim_owned_knot(struct fc_catalog *catalog, struct fc_owner_state *owner)
+{
+	unsigned tries = 0;
+	fc_list_for_each(link, &owner->sessions)
+	{
+		struct fc_session *session = fc_container_of(link, struct fc_session, owner_link);
+		if (session->lease_count > 0 || session->reserved_count > 0)
+			continue;
+		if (mark_standing_on(catalog, session, owner)) {
+			owner->sessions_reclaimed++;
+			fc_reclaim_session(catalog, session);
+			return true;
+		}
+		if (++tries == KNOT_TRIES_MAX)
+			return false;
+	}
+	return false;
+}
+
+void fc_reclaim_for_owner(struct fc_catalog *catalog, struct fc_owner_state *owner, uint64_t bytes)
+{
+	uint64_t kept = kept_bytes(owner);
+	uint64_t goal = kept - fc_min_u64(kept, bytes);
+	fc_list_for_each_safe(link, &owner->sessions)
+	{
+		if (kept_bytes(owner) <= goal)
+			return;
+		reclaim_owned(catalog, owner, fc_container_of(link, struct fc_session, owner_link));
+	}
+	bool any = true;
+	while (any && kept_bytes(owner) > goal)
+		any = reclaim_owned_knot(catalog, owner);
 }
 
 /* ---- damage and eviction ---- */

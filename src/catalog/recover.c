@@ -450,6 +450,8 @@ static int take_chunks(struct fc_open_job *job)
 		fc_space_take(&arena->space, segment->chunk_first, segment->chunk_count);
 		arena->owner[segment->chunk_first] = segment->number + 1;
 		arena->chunks_used += segment->chunk_count;
+		if (segment->owner != NULL)
+			segment->owner->bytes_used += fc_segment_bytes(catalog, segment);
 		arena->next_seq = fc_max_u64(arena->next_seq, segment->seq + 1);
 	}
 	job->candidate_count = job->next_candidate = 0;
@@ -464,6 +466,7 @@ static void open_is_complete(struct fc_open_job *job)
 	if (code != FC_OK)
 		fc_error_set(&job->error, code, "rebuilding the index: %s", fc_code_text(code));
 	job->catalog->is_open = code == FC_OK;
+	fc_owners_opened(job->catalog);
 	for (int medium = 0; medium < FC_MEDIUM_COUNT; medium++)
 		fc_commit_kick(&job->catalog->arenas[medium]);
 	finish(job, code);
@@ -554,6 +557,8 @@ static int on_step(struct fc_open_job *job)
 	struct fc_arena *arena = arena_of(job);
 	switch (job->step) {
 	case START:
+		if (job->error.code != FC_OK)
+			return job->error.code; /* the options' */
 		job->medium = -1;
 		next_arena(job);
 		return FC_OK;
@@ -616,6 +621,7 @@ static int init_catalog(struct fc_catalog *catalog, const struct fc_catalog_opts
 	catalog->opts = *opts;
 	catalog->geometry = *opts->geometry;
 	catalog->opts.geometry = &catalog->geometry;
+	catalog->opts.owners = NULL; /* the caller's */
 	catalog->alloc = opts->alloc;
 	catalog->granule = fc_resume_granule(&catalog->geometry);
 	catalog->segment_blocks_max = fc_segment_blocks_max(&catalog->geometry, opts->area_bytes_max);
@@ -656,7 +662,10 @@ int fc_catalog_open(struct fc_catalog **result, const struct fc_catalog_opts *op
 	struct fc_open_job *job = fc_alloc_zeroed(opts->alloc, sizeof(*job));
 	if (job != NULL)
 		job->memory = fc_alloc_zeroed(opts->alloc, TABLE_PIECE_BYTES + FC_TABLE_PAGE_BYTES);
-	if (job == NULL || job->memory == NULL) {
+	if (job == NULL || job->memory == NULL ||
+	    fc_owners_init(catalog, opts->owners, opts->owner_count, &job->error) == FC_ENOMEM) {
+		if (job != NULL)
+			fc_alloc_free(opts->alloc, job->memory, TABLE_PIECE_BYTES + FC_TABLE_PAGE_BYTES);
 		fc_alloc_free(opts->alloc, job, sizeof(*job));
 		fc_index_deinit(&catalog->index);
 		fc_alloc_free(opts->alloc, catalog, sizeof(*catalog));

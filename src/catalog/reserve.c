@@ -25,7 +25,6 @@
 
 #include "base/plant.h"
 
-#define SPACE_ATTEMPTS_MAX 64
 #define PIECES_MAX 8 /* of a segment for which no run is long enough */
 
 struct plan {
@@ -36,6 +35,8 @@ struct plan {
 	uint64_t end;           /* path blocks to be stored, a multiple of the granule */
 	uint64_t stored;        /* of these, stored already */
 	uint64_t resident_from; /* the device holds all FC_RULE_ALL blocks of [resident_from, end) */
+	struct fc_owner_state *owner;
+	uint64_t quota_need_bytes; /* what the owner's quota has refused last, or 0 */
 	struct fc_session *session;
 	uint64_t start; /* of the main segment */
 	enum fc_medium medium;
@@ -64,6 +65,21 @@ static bool is_resident(const struct plan *plan, uint32_t group, uint64_t first,
 {
 	uint64_t have_first = plan->turn->resident[group].first_block;
 	return count == 0 || (have_first <= first && first + count <= have_first + plan->turn->resident[group].count);
+}
+
+static int check_owner(const struct plan *plan)
+{
+	const struct fc_turn *turn = plan->turn;
+	bool is_given = turn->session.high != 0 || turn->session.low != 0;
+	if (turn->owner != 0 && plan->owner == NULL)
+		return fc_error_set(plan->error, FC_EINVAL, "save: owner %u; the store has no owner with that tag",
+				    turn->owner);
+	if (is_given && fc_owner_find(plan->catalog, fc_session_tag(turn->session)) != plan->owner)
+		return fc_error_set(plan->error, FC_EINVAL,
+				    "save: session %016llx%016llx begins with tag %u, and the turn's owner is %u",
+				    (unsigned long long)turn->session.high, (unsigned long long)turn->session.low,
+				    fc_session_tag(turn->session), turn->owner);
+	return FC_OK;
 }
 
 static int check_turn(struct plan *plan)
@@ -97,26 +113,30 @@ static int check_turn(struct plan *plan)
 	return FC_OK;
 }
 
-static struct fc_session_id id_from_key(struct fc_key key, uint64_t domain)
+/* Where there are owners, the id says whose it is. */
+static struct fc_session_id id_from_key(const struct plan *plan, struct fc_key key, uint64_t domain)
 {
 	struct fc_session_id id = {key.high ^ domain, key.low};
+	if (plan->catalog->owner_count > 0)
+		id.high = (uint64_t)plan->turn->owner << 48 | (id.high & (UINT64_MAX >> 16));
 	if (id.high == 0 && id.low == 0)
 		id.low = 1;
 	return id;
 }
 
-/* Continues the session of the deepest stored block, unless that block is shared: then this is another conversation. */
+/* Continues the session of the deepest stored block, unless that block is shared or another owner's: then this is
+ * another conversation. */
 static struct fc_session_id infer_session(const struct plan *plan)
 {
 	if (plan->turn->session.high != 0 || plan->turn->session.low != 0)
 		return plan->turn->session;
 	if (plan->stored > plan->turn->shared_blocks) {
 		const struct fc_session *deepest = holder_of(plan, plan->stored - 1)->session;
-		if (deepest->kind == FC_SESSION_CONVERSATION)
+		if (deepest->kind == FC_SESSION_CONVERSATION && deepest->owner == plan->owner)
 			return deepest->id;
 	}
 	uint64_t first_own = fc_min_u64(plan->stored, plan->end - 1);
-	return id_from_key(plan->turn->keys[first_own], 0x636f6e7665727361ull);
+	return id_from_key(plan, plan->turn->keys[first_own], 0x636f6e7665727361ull);
 }
 
 /* ---- shapes ---- */
@@ -279,7 +299,7 @@ int fc_segment_take_room(struct fc_catalog *catalog, struct fc_segment *segment,
 	if (code != FC_EFULL)
 		return code;
 	fc_commit_kick(arena);
-	bool is_coming = arena->batch != NULL && reservation->space_attempts++ < SPACE_ATTEMPTS_MAX;
+	bool is_coming = arena->batch != NULL && reservation->space_attempts++ < FC_SPACE_ATTEMPTS_MAX;
 	return is_coming ? FC_EAGAIN : FC_EFULL;
 }
 
@@ -310,6 +330,10 @@ static int grant(struct plan *plan, enum fc_medium medium, struct fc_session *se
 		segment->parent = plan->turn->keys[start - 1];
 	fill_keys(plan, segment);
 	code = fc_segment_measure(catalog, segment);
+	if (code == FC_OK) {
+		code = fc_owner_take_room(catalog, segment, true, plan->reservation);
+		plan->quota_need_bytes = code == FC_EFULL ? fc_segment_bytes(catalog, segment) : 0;
+	}
 	if (code == FC_OK)
 		code = fc_segment_take_room(catalog, segment, plan->reservation);
 	if (code == FC_OK)
@@ -395,11 +419,61 @@ static int grant_blocks(struct plan *plan, enum fc_medium medium, struct fc_sess
 	return code;
 }
 
+/* ---- sizes, and an owner's quota ---- */
+
+static uint64_t all_bytes(const struct plan *plan, uint64_t path_blocks)
+{
+	const struct fc_geometry *geometry = &plan->catalog->geometry;
+	uint64_t bytes = 0;
+	for (uint32_t group = 0; group < geometry->group_count; group++)
+		if (geometry->groups[group].rule == FC_RULE_ALL)
+			bytes += plan->catalog->block_bytes[group] * path_blocks / fc_group_span(geometry, group);
+	return bytes;
+}
+
+static bool has_quota(const struct plan *plan)
+{
+	return plan->owner != NULL && plan->owner->bytes_max > 0;
+}
+
+/* Bytes of the chunks of path blocks [start, end), in the segments that they would be now; 0 where nobody asks. One
+ * that cannot be is refused when it is measured. */
+static uint64_t blocks_bytes(struct plan *plan, enum fc_medium medium, uint64_t start, uint64_t end)
+{
+	uint64_t chunks = 0;
+	for (uint64_t next; start < end && has_quota(plan); start = next) {
+		next = segment_end(plan, medium, start, end);
+		chunks += segment_chunks(plan, medium, start, next);
+	}
+	return chunks * plan->catalog->arenas[medium].superblock.chunk_bytes;
+}
+
+/* False when `bytes` cannot fit whatever is reclaimed, since what the turn's own session has stays. So nothing is
+ * reclaimed for a turn that is too large, or for copies that are only worth having. */
+static bool may_fit_quota(const struct plan *plan, uint64_t bytes)
+{
+	if (!has_quota(plan) || bytes == 0)
+		return true;
+	uint64_t own_bytes = 0;
+	fc_list_for_each(link, &plan->session->segments)
+	{
+		own_bytes += fc_segment_bytes(plan->catalog, fc_container_of(link, struct fc_segment, session_link));
+	}
+	return bytes <= plan->owner->bytes_max && own_bytes <= plan->owner->bytes_max - bytes;
+}
+
+static int check_quota(struct plan *plan, uint64_t bytes)
+{
+	bool may_fit = may_fit_quota(plan, bytes);
+	plan->quota_need_bytes = may_fit ? 0 : bytes;
+	return may_fit ? FC_OK : FC_EFULL;
+}
+
 /* ---- the shared prompt ---- */
 
 static struct fc_session_id prompt_id(const struct plan *plan, uint64_t shared)
 {
-	return id_from_key(plan->turn->keys[shared - 1], 0x70726f6d7074ull);
+	return id_from_key(plan, plan->turn->keys[shared - 1], 0x70726f6d7074ull);
 }
 
 static bool has_copy_on_ssd(const struct fc_session *session, uint64_t block)
@@ -456,12 +530,20 @@ static int plan_prompt(struct plan *plan)
 	uint64_t memory_from = prompt_prefix(plan, shared, FC_MEMORY);
 	uint64_t ssd_from = prompt_prefix(plan, shared, FC_SSD);
 	bool is_volatile = !has_arena(catalog, FC_MEMORY) || !catalog->arenas[FC_MEMORY].is_durable;
+	bool needs_ssd =
+		has_arena(catalog, FC_SSD) && is_volatile && ssd_from < shared && plan->resident_from <= ssd_from;
+	bool needs_memory = has_arena(catalog, FC_MEMORY) && memory_from < shared && plan->resident_from <= memory_from;
+	uint64_t bytes = all_bytes(plan, plan->end - fc_max_u64(plan->stored, shared)) +
+			 (needs_ssd ? blocks_bytes(plan, FC_SSD, ssd_from, shared) : 0) +
+			 (needs_memory ? blocks_bytes(plan, FC_MEMORY, memory_from, shared) : 0);
 	int code = FC_OK;
-	if (has_arena(catalog, FC_SSD) && is_volatile && ssd_from < shared && plan->resident_from <= ssd_from)
+	if (!may_fit_quota(plan, bytes))
+		return FC_OK;
+	if (needs_ssd)
 		code = grant_prompt(plan, FC_SSD, ssd_from, shared);
 	if (code != FC_OK && code != FC_EFULL)
 		return code;
-	if (has_arena(catalog, FC_MEMORY) && memory_from < shared && plan->resident_from <= memory_from)
+	if (needs_memory)
 		code = grant_prompt(plan, FC_MEMORY, memory_from, shared);
 	if (plan->reservation->grant_count > 0)
 		plan->start = fc_max_u64(plan->start, shared);
@@ -469,16 +551,6 @@ static int plan_prompt(struct plan *plan)
 }
 
 /* ---- the main segment ---- */
-
-static uint64_t all_bytes(const struct plan *plan, uint64_t path_blocks)
-{
-	const struct fc_geometry *geometry = &plan->catalog->geometry;
-	uint64_t bytes = 0;
-	for (uint32_t group = 0; group < geometry->group_count; group++)
-		if (geometry->groups[group].rule == FC_RULE_ALL)
-			bytes += plan->catalog->block_bytes[group] * path_blocks / fc_group_span(geometry, group);
-	return bytes;
-}
 
 /* Where on the path the run of blocks that ends before `end` and lies in one segment begins, not below `floor`. */
 static uint64_t run_start(const struct plan *plan, uint64_t end, uint64_t floor)
@@ -622,7 +694,11 @@ static int plan_turn_on(struct plan *plan, enum fc_medium medium, bool may_absor
 	plan->medium = medium;
 	if (may_absorb && plan->start < plan->end)
 		absorb(plan, floor);
-	int code = grant_blocks(plan, medium, plan->session, plan->start, plan->end, 0);
+	if (!may_fit_quota(plan, blocks_bytes(plan, medium, plan->start, plan->end)))
+		plan->start = unabsorbed;
+	int code = check_quota(plan, blocks_bytes(plan, medium, plan->start, plan->end));
+	if (code == FC_OK)
+		code = grant_blocks(plan, medium, plan->session, plan->start, plan->end, 0);
 	if (code == FC_OK && plan->catalog->has_resume_groups)
 		code = plan_resume(plan);
 	if (code != FC_OK) {
@@ -688,12 +764,32 @@ static int make_plan(struct plan *plan)
 	plan->start = plan->stored;
 	reservation->blocks_new = plan->end - plan->stored;
 	reservation->bytes_new = all_bytes(plan, reservation->blocks_new);
-	code = plan_prompt(plan);
+	code = check_quota(plan, reservation->bytes_new);
+	if (code == FC_OK)
+		code = plan_prompt(plan);
 	if (code == FC_OK)
 		code = plan_turn(plan);
 	plan->session->reserved_count--;
 	fc_session_settle(plan->catalog, plan->session); /* a new one goes again if nothing of it was granted */
 	return code;
+}
+
+static void refuse(const struct plan *plan)
+{
+	struct fc_owner_state *owner = plan->owner;
+	unsigned long long bytes_new = plan->reservation->bytes_new;
+	plan->catalog->saves_refused++;
+	if (plan->quota_need_bytes == 0) {
+		fc_error_set(plan->error, FC_EFULL, "save: %llu new bytes do not fit: nothing more can be reclaimed",
+			     bytes_new);
+		return;
+	}
+	owner->saves_refused++;
+	fc_error_set(plan->error, FC_EFULL,
+		     "save: %llu new bytes: owner %u may use %llu, uses %llu, needs %llu more, and nothing more of its "
+		     "own can be reclaimed",
+		     bytes_new, owner->tag, (unsigned long long)owner->bytes_max, (unsigned long long)owner->bytes_used,
+		     (unsigned long long)plan->quota_need_bytes);
 }
 
 int fc_catalog_reserve(struct fc_catalog *catalog, const struct fc_turn *turn, struct fc_reservation *reservation,
@@ -705,6 +801,7 @@ int fc_catalog_reserve(struct fc_catalog *catalog, const struct fc_turn *turn, s
 		.reservation = reservation,
 		.error = error,
 		.end = turn->key_count - turn->key_count % catalog->granule,
+		.owner = fc_owner_find(catalog, turn->owner),
 	};
 	fc_check(reservation->grant_count == 0 && !fc_link_is_linked(&reservation->wait_link));
 	reservation->session = turn->session;
@@ -714,16 +811,14 @@ int fc_catalog_reserve(struct fc_catalog *catalog, const struct fc_turn *turn, s
 	reservation->durable_code = FC_OK;
 	if (catalog->opts.is_read_only)
 		return fc_error_set(error, FC_EINVAL, "save: the store is open for reading only");
-	if (plan.end == 0)
-		return FC_OK;
-	int code = make_plan(&plan);
+	int code = check_owner(&plan);
+	if (code != FC_OK || plan.end == 0)
+		return code;
+	code = make_plan(&plan);
 	if (code == FC_OK)
 		return FC_OK;
-	if (code == FC_EFULL) {
-		catalog->saves_refused++;
-		fc_error_set(error, code, "save: %llu new bytes do not fit: nothing more can be reclaimed",
-			     (unsigned long long)reservation->bytes_new);
-	}
+	if (code == FC_EFULL)
+		refuse(&plan);
 	fc_reservation_undo(catalog, reservation);
 	if (code == FC_EAGAIN)
 		fc_list_push(&catalog->space_waiters, &reservation->wait_link);

@@ -38,6 +38,8 @@ static bool revive(struct fc_catalog *catalog, struct fc_segment *segment, struc
 	}
 	fc_list_remove(&segment->pin_link);
 	segment->state = segment->was_durable ? FC_SEGMENT_DURABLE : FC_SEGMENT_VISIBLE;
+	if (segment->owner != NULL)
+		segment->owner->bytes_leaving -= fc_segment_bytes(catalog, segment);
 	fc_segment_adopt(catalog, segment, session);
 	for (uint64_t entry = 0; entry < segment->shape.entry_count && code == FC_OK; entry++)
 		code = fc_segment_name(catalog, segment, entry, false);

@@ -95,6 +95,11 @@ void fc_segment_delete(struct fc_catalog *catalog, struct fc_segment *segment)
 		arena->owner[segment->chunk_first] = 0;
 		fc_space_give(&arena->space, segment->chunk_first, segment->chunk_count);
 		arena->chunks_used -= segment->chunk_count - (fc_is_planted(FC_PLANT_CHUNK_COUNT) ? 1 : 0);
+		if (segment->owner != NULL) {
+			segment->owner->bytes_used -= fc_segment_bytes(catalog, segment);
+			if (segment->state == FC_SEGMENT_RETIRED)
+				segment->owner->bytes_leaving -= fc_segment_bytes(catalog, segment);
+		}
 	}
 	fc_list_remove(&segment->pin_link);
 	fc_index_segment_clear(&catalog->index, segment->number);
@@ -108,6 +113,7 @@ void fc_segment_assign(struct fc_segment *segment, struct fc_session *session)
 	segment->session = session;
 	segment->session_id = session->id;
 	segment->session_kind = session->kind;
+	segment->owner = session->owner;
 }
 
 /* The chunk behind the session's newest segment on this medium: where its extent would grow. */
@@ -134,6 +140,8 @@ int fc_segment_place(struct fc_catalog *catalog, struct fc_segment *segment)
 	segment->seq = arena->next_seq++;
 	arena->owner[first] = segment->number + 1;
 	arena->chunks_used += segment->chunk_count;
+	if (segment->owner != NULL)
+		segment->owner->bytes_used += fc_segment_bytes(catalog, segment);
 	return FC_OK;
 }
 
@@ -244,6 +252,8 @@ void fc_segment_retire(struct fc_catalog *catalog, struct fc_segment *segment)
 		fc_segment_unname(catalog, segment, entry);
 	unlink_from_session(catalog, segment);
 	segment->state = FC_SEGMENT_RETIRED;
+	if (segment->owner != NULL)
+		segment->owner->bytes_leaving += fc_segment_bytes(catalog, segment);
 	struct fc_session *session = segment->session;
 	if (segment->lease_count == 0)
 		segment->session = NULL;

@@ -2,7 +2,8 @@
  *
  * `order` keeps, per medium, the sessions with segments there, least recently used first. A session that is used moves
  * to the recent end, and then everything that it stands on moves behind it. So what others need is always more recent
- * than they are, and reclaim that begins at the old end meets dependents before what they depend on. */
+ * than they are, and reclaim that begins at the old end meets dependents before what they depend on. The sessions of an
+ * owner are in a list of the same order. */
 #include "catalog/state.h"
 
 #define BUCKETS_FIRST 256u
@@ -67,6 +68,11 @@ int fc_session_obtain(struct fc_catalog *catalog, struct fc_session_id id, enum 
 		fc_list_push(&catalog->session_table[bucket_of(catalog, id)], &session->table_link);
 		fc_list_push(&catalog->sessions, &session->all_link);
 		catalog->session_count++;
+		session->owner = fc_owner_find(catalog, fc_session_tag(id));
+		if (session->owner != NULL) {
+			fc_list_push(&session->owner->sessions, &session->owner_link);
+			session->owner->session_count++;
+		}
 	}
 	*result = session;
 	return FC_OK;
@@ -110,6 +116,10 @@ void fc_session_settle(struct fc_catalog *catalog, struct fc_session *session)
 	fc_list_remove(&session->table_link);
 	fc_list_remove(&session->all_link);
 	catalog->session_count--;
+	if (session->owner != NULL) {
+		fc_list_remove(&session->owner_link);
+		session->owner->session_count--;
+	}
 	fc_alloc_free(catalog->alloc, session, sizeof(*session));
 }
 
@@ -118,6 +128,10 @@ static void move_to_recent_end(struct fc_catalog *catalog, struct fc_session *se
 	session->used_seq = ++catalog->use_seq;
 	fc_list_remove(&session->all_link);
 	fc_list_push(&catalog->sessions, &session->all_link);
+	if (session->owner != NULL) {
+		fc_list_remove(&session->owner_link);
+		fc_list_push(&session->owner->sessions, &session->owner_link);
+	}
 	for (int medium = 0; medium < FC_MEDIUM_COUNT; medium++) {
 		if (session->segment_count[medium] == 0)
 			continue;

@@ -2,7 +2,8 @@
  *
  * Two occasions mark a session (fc_spill_want()): reclaim of memory with the setting `spill`, and a session that
  * became an agent's whose memory segments could not all be absorbed. A copy has the same shape, so the checksums of the
- * slices stay valid; it replaces the original in the index like any consolidation does. */
+ * slices stay valid; it replaces the original in the index like any consolidation does. Until then the owner has both,
+ * so a session whose owner has no room for that in its quota stays where it is. */
 #include "catalog/state.h"
 
 #include "base/plant.h"
@@ -52,9 +53,10 @@ void fc_spill_want(struct fc_catalog *catalog, struct fc_session *session)
 }
 
 static int reserve_copy(struct fc_catalog *catalog, const struct fc_segment *original,
-			struct fc_reservation *reservation)
+			struct fc_reservation *reservation, bool *is_over_quota)
 {
 	struct fc_segment *copy;
+	*is_over_quota = false;
 	int code = fc_segment_new(catalog, FC_SSD, &original->shape, &copy);
 	if (code != FC_OK)
 		return code;
@@ -67,6 +69,10 @@ static int reserve_copy(struct fc_catalog *catalog, const struct fc_segment *ori
 	copy->sound_blocks = original->sound_blocks;
 	copy->are_resume_blocks_sound = original->are_resume_blocks_sound;
 	code = fc_segment_measure(catalog, copy);
+	if (code == FC_OK) {
+		code = fc_owner_take_room(catalog, copy, false, reservation);
+		*is_over_quota = code == FC_EFULL;
+	}
 	if (code == FC_OK)
 		code = fc_segment_take_room(catalog, copy, reservation);
 	if (code != FC_OK) {
@@ -109,7 +115,8 @@ int fc_catalog_spill_next(struct fc_catalog *catalog, struct fc_path *from, stru
 	if (code != FC_OK)
 		return code;
 	struct fc_session *session = segment->session;
-	code = reserve_copy(catalog, segment, reservation);
+	bool is_over_quota;
+	code = reserve_copy(catalog, segment, reservation, &is_over_quota);
 	if (code != FC_EAGAIN)
 		reservation->space_attempts = 0; /* of the next one */
 	if (code == FC_OK)
@@ -121,9 +128,10 @@ int fc_catalog_spill_next(struct fc_catalog *catalog, struct fc_path *from, stru
 		fc_list_push(&catalog->space_waiters, &reservation->wait_link);
 	if (code != FC_EFULL)
 		return code;
-	/* No room on SSD either: then it goes as the setting `drop` would have it. */
+	/* No room on SSD either: then it goes as the setting `drop` would have it. Over its owner's quota it stays: if
+	 * memory is full, reclaim will find that it cannot be moved. */
 	fc_list_remove(&session->spill_link);
-	if (session->lease_count == 0 && session->dependent_count == 0)
+	if (!is_over_quota && session->lease_count == 0 && session->dependent_count == 0)
 		fc_reclaim_counted(catalog, &catalog->arenas[FC_MEMORY], session);
 	return FC_EAGAIN;
 }

@@ -15,6 +15,21 @@ enum fc_segment_state {
 	FC_SEGMENT_RETIRED = 4,
 };
 
+#define FC_SPACE_ATTEMPTS_MAX 64u /* so often a turn waits for space that is being freed */
+
+/* An owner, as the options say, and what it has. */
+struct fc_owner_state {
+	uint16_t tag;
+	uint64_t bytes_max;
+	struct fc_link sessions; /* least recently used first */
+	uint64_t session_count;
+	/* exact counters */
+	uint64_t bytes_used;
+	uint64_t bytes_leaving; /* of these, in segments that are RETIRED */
+	uint64_t bytes_opened;  /* used when the arenas were opened */
+	uint64_t sessions_reclaimed, saves_refused;
+};
+
 struct fc_segment {
 	uint32_t number; /* in catalog->segments and in the index */
 	enum fc_segment_state state;
@@ -22,14 +37,15 @@ struct fc_segment {
 	struct fc_session *session;      /* NULL once it is RETIRED and not leased */
 	struct fc_session_id session_id; /* the same, for ever */
 	enum fc_session_kind session_kind;
-	struct fc_link session_link; /* session->segments, while VISIBLE or DURABLE */
-	struct fc_link commit_link;  /* arena->committing or ->freeing */
-	struct fc_link pin_link;     /* the replacing segment's `pinned` */
-	struct fc_link pinned;       /* segments that must stay until this one is durable */
-	bool is_committing;          /* waits for, or is in, a commit batch */
-	bool is_on_table;            /* its entry may be on the medium */
-	bool was_durable;            /* header and entry are on the medium, synced */
-	bool is_backup;              /* unnamed, kept because what names its blocks would not survive a restart */
+	struct fc_owner_state *owner; /* the session's; NULL: nobody */
+	struct fc_link session_link;  /* session->segments, while VISIBLE or DURABLE */
+	struct fc_link commit_link;   /* arena->committing or ->freeing */
+	struct fc_link pin_link;      /* the replacing segment's `pinned` */
+	struct fc_link pinned;        /* segments that must stay until this one is durable */
+	bool is_committing;           /* waits for, or is in, a commit batch */
+	bool is_on_table;             /* its entry may be on the medium */
+	bool was_durable;             /* header and entry are on the medium, synced */
+	bool is_backup;               /* unnamed, kept because what names its blocks would not survive a restart */
 	uint64_t seq, turn;
 	uint64_t sound_blocks;        /* entries that end behind this many path blocks are damaged: never named again */
 	bool are_resume_blocks_sound; /* the same for those of window and state groups */
@@ -51,6 +67,8 @@ struct fc_session {
 	struct fc_link table_link;               /* bucket of the session table */
 	struct fc_link order[FC_MEDIUM_COUNT];   /* arena->sessions, while it has segments there */
 	struct fc_link all_link;                 /* catalog->sessions */
+	struct fc_owner_state *owner;            /* NULL: nobody */
+	struct fc_link owner_link;               /* owner->sessions */
 	struct fc_link segments;                 /* by time of commit */
 	uint64_t segment_count[FC_MEDIUM_COUNT]; /* linked ones, backups included */
 	uint64_t reserved_count;                 /* RESERVED segments: an empty session lives while it has some */
@@ -116,6 +134,9 @@ struct fc_catalog {
 	struct fc_link sessions; /* all, least recently used first */
 	uint64_t use_seq;
 	uint64_t mark;
+
+	struct fc_owner_state *owners; /* by tag */
+	uint32_t owner_count;
 
 	struct fc_link space_waiters; /* reservations after FC_EAGAIN */
 	struct fc_link spills;        /* sessions whose memory is to go to SSD, in the order they were asked to */
@@ -211,6 +232,19 @@ FC_MUST_USE int fc_publish_depend_on_keepers(struct fc_catalog *catalog, struct 
 /* Some block of it would be gone after a restart without it. */
 bool fc_publish_is_needed_as_backup(struct fc_catalog *catalog, const struct fc_segment *segment);
 
+/* owners.c */
+FC_MUST_USE int fc_owners_init(struct fc_catalog *catalog, const struct fc_owner *owners, uint32_t count,
+			       struct fc_error *error);
+void fc_owners_deinit(struct fc_catalog *catalog);
+struct fc_owner_state *fc_owner_find(const struct fc_catalog *catalog, uint16_t tag);
+/* All segments of the arenas are counted. */
+void fc_owners_opened(struct fc_catalog *catalog);
+bool fc_owner_has_room(const struct fc_owner_state *owner, uint64_t bytes); /* NULL has no limit */
+/* Makes room in the quota of the segment's owner, which the segment must not yet use. FC_EFULL, FC_EAGAIN as in
+ * fc_segment_take_room(). */
+FC_MUST_USE int fc_owner_take_room(struct fc_catalog *catalog, const struct fc_segment *segment, bool may_reclaim,
+				   struct fc_reservation *reservation);
+
 /* placement.c: the rule of design FC-GVA, from the signals alone */
 enum fc_medium fc_placement_choose(const struct fc_catalog_opts *opts, uint64_t turn, uint64_t context_tokens,
 				   uint64_t previous_reply_tokens);
@@ -225,6 +259,9 @@ void fc_reclaim_to_watermark(struct fc_catalog *catalog, struct fc_arena *arena)
 void fc_reclaim_session(struct fc_catalog *catalog, struct fc_session *session);
 /* The same for want of room in `arena`, which counts it. */
 void fc_reclaim_counted(struct fc_catalog *catalog, struct fc_arena *arena, struct fc_session *session);
+/* Retires whole sessions of the owner, least recently used first, until `bytes` more are leaving or free, or nothing
+ * more of it can go. Never a session that one of another owner's stands on. */
+void fc_reclaim_for_owner(struct fc_catalog *catalog, struct fc_owner_state *owner, uint64_t bytes);
 /* `lost` has lost blocks: segments of any session that have them too name them now. True if there were some. */
 bool fc_reclaim_take_over(struct fc_catalog *catalog, struct fc_session *lost);
 /* `session` has lost blocks. Segments that have them too name them now; those whose head is gone are retired. */
