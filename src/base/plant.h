@@ -39,6 +39,7 @@ enum fc_plant {
 	FC_PLANT_ENDLESS_WAIT,     /* core/core.c: an I/O that never returns keeps its request waiting */
 	FC_PLANT_WAKE_IN_PAST,     /* core/core.c: a load whose time is up wakes the core again and again (was one) */
 	FC_PLANT_ENDLESS_SPILL,    /* catalog/spill.c: a spill that fails is tried again for ever (was one) */
+	FC_PLANT_FOREIGN_QUOTA,    /* catalog/reclaim.c: a quota takes the oldest session of all, whoever's it is */
 	FC_PLANT_LEAK,             /* core/core.c: memory of requests is not given back */
 	FC_PLANT_COUNT
 };

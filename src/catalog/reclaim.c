@@ -389,6 +389,8 @@ void fc_reclaim_for_owner(struct fc_catalog *catalog, struct fc_owner_state *own
 {
 	uint64_t kept = kept_bytes(owner);
 	uint64_t goal = kept - fc_min_u64(kept, bytes);
+	if (bytes > 0 && fc_is_planted(FC_PLANT_FOREIGN_QUOTA))
+		reclaim_owned(catalog, owner, fc_container_of(catalog->sessions.next, struct fc_session, all_link));
 	fc_list_for_each_safe(link, &owner->sessions)
 	{
 		if (kept_bytes(owner) <= goal)

@@ -9,6 +9,20 @@
 
 /* ---- what the store says of itself ---- */
 
+static struct fc_sim_reclaimed reclaimed_now(struct fc_sim *sim, const struct fc_stats *stats)
+{
+	struct fc_sim_reclaimed reclaimed = {0};
+	for (int medium = 0; medium < FC_MEDIUM_COUNT; medium++)
+		reclaimed.for_room += stats->media[medium].sessions_reclaimed;
+	for (uint32_t i = 0; i < sim->settings.core.catalog.owner_count; i++) {
+		struct fc_owner_stats owner;
+		if (fc_catalog_owner_stats(fc_core_catalog(sim->core), sim->settings.owners[i].tag, &owner) != FC_OK)
+			fc_sim_broken(&sim->notes, "owner %u is not known", sim->settings.owners[i].tag);
+		reclaimed.for_owner[i] = owner.sessions_reclaimed;
+	}
+	return reclaimed;
+}
+
 static uint64_t sum_of_losses(struct fc_sim *sim)
 {
 	struct fc_stats stats;
@@ -16,8 +30,10 @@ static uint64_t sum_of_losses(struct fc_sim *sim)
 		return 0;
 	fc_core_stats(sim->core, &stats);
 	uint64_t sum = stats.sessions_cut;
-	for (int medium = 0; medium < FC_MEDIUM_COUNT; medium++)
-		sum += stats.media[medium].sessions_reclaimed;
+	struct fc_sim_reclaimed reclaimed = reclaimed_now(sim, &stats);
+	sum += reclaimed.for_room;
+	for (uint32_t i = 0; i < sim->settings.core.catalog.owner_count; i++)
+		sum += reclaimed.for_owner[i];
 	return sum;
 }
 
@@ -144,6 +160,29 @@ static bool on_session(void *context, const struct fc_session_info *info)
 	return true;
 }
 
+static bool is_quota_spent(const struct fc_sim *sim, const struct fc_sim_reclaimed *now, struct fc_session_id id)
+{
+	for (uint32_t i = 0; i < sim->settings.core.catalog.owner_count; i++)
+		if (sim->settings.owners[i].tag == fc_session_tag(id))
+			return now->for_owner[i] > sim->reclaimed.for_owner[i];
+	return false;
+}
+
+/* A quota takes sessions of its owner only: who was lost while no arena lacked room is one of them. */
+static void check_quotas(struct fc_sim *sim)
+{
+	struct fc_stats stats;
+	fc_core_stats(sim->core, &stats);
+	struct fc_sim_reclaimed now = reclaimed_now(sim, &stats);
+	bool is_for_quotas = now.for_room == sim->reclaimed.for_room && fc_sim_fired(sim) == 0;
+	for (uint32_t i = 0; i < sim->lost_count && is_for_quotas; i++)
+		if (!is_quota_spent(sim, &now, sim->lost[i]))
+			fc_sim_broken(&sim->notes,
+				      "session %llx is lost, and neither an arena nor its owner wanted room",
+				      (unsigned long long)sim->lost[i].high);
+	sim->reclaimed = now;
+}
+
 static bool is_being_saved(const struct fc_sim *sim)
 {
 	for (uint32_t i = 0; i < sim->settings.client_count; i++)
@@ -157,6 +196,9 @@ static bool is_being_saved(const struct fc_sim *sim)
  * prompt's, nobody hears of it. */
 static void check_lost(struct fc_sim *sim)
 {
+	if (!sim->is_opened)
+		return;
+	check_quotas(sim);
 	if (sim->lost_count > 0 && fc_sim_fired(sim) == 0 && !is_being_saved(sim))
 		fc_catalog_sessions(fc_core_catalog(sim->core), on_session, sim);
 	sim->lost_count = 0;

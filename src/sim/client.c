@@ -305,8 +305,10 @@ static void submit_save(struct fc_sim *sim, struct fc_sim_client *client)
 		    client->shared_blocks, client->reply_tip);
 	fc_sim_note(&sim->notes, "  session %llx, turn %llu, previous reply of %llu tokens, slots from block %llu",
 		    session->id.high, session->turn, session->reply_tokens, opts.slots[0].first_block);
+	fc_sim_note(&sim->notes, "  owner %llu", session->owner, 0, 0, 0);
 	int code = fc_core_save_submit(sim->core, &opts, client->kv.layers, client, &client->save, NULL);
 	if (code == FC_OK) {
+		client->save->claim.turn.owner = session->owner;
 		count_open_saves(sim, client, 1);
 		return;
 	}

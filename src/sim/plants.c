@@ -40,6 +40,7 @@ static const char *const names[FC_PLANT_COUNT] = {
 	[FC_PLANT_ENDLESS_WAIT] = "endless-wait",
 	[FC_PLANT_WAKE_IN_PAST] = "wake-in-past",
 	[FC_PLANT_ENDLESS_SPILL] = "endless-spill",
+	[FC_PLANT_FOREIGN_QUOTA] = "foreign-quota",
 	[FC_PLANT_LEAK] = "leak",
 };
 

@@ -113,6 +113,7 @@ static void attach(struct fc_sim *sim, struct fc_core_opts *opts)
 {
 	*opts = sim->settings.core;
 	opts->catalog.geometry = &sim->settings.geometry;
+	opts->catalog.owners = sim->settings.owners;
 	opts->catalog.alloc = &sim->memory.alloc;
 	opts->device = &sim->device.device;
 	opts->clock = (struct fc_clock){core_now_ns, sim};
@@ -258,6 +259,7 @@ int fc_sim_open(struct fc_sim *sim)
 	if (sim->media[FC_SSD] != NULL)
 		sim->media[FC_SSD]->never_sticks = false;
 	sim->lost_count = 0;
+	sim->reclaimed = (struct fc_sim_reclaimed){0};
 	fc_catalog_on_loss(fc_core_catalog(sim->core), on_loss, sim);
 	bool is_damaged = sim->has_structure_flips || has_fired_ever;
 	sim->has_structure_flips = sim->has_superblock_flips = false;
@@ -398,6 +400,8 @@ void fc_sim_restart(struct fc_sim *sim)
 		try_other_geometry(sim);
 	if (fc_random_below(&sim->random, 8) == 0)
 		is_excused = resize(sim);
+	if (fc_random_below(&sim->random, 3) == 0)
+		fc_sim_settings_choose_quotas(&sim->settings, &sim->random);
 	reopen(sim, is_excused);
 }
 

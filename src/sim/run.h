@@ -22,6 +22,7 @@
 #define FC_SIM_SESSIONS_MAX 24u
 #define FC_SIM_PROMPTS_MAX 4u
 #define FC_SIM_LOST_MAX 32u
+#define FC_SIM_OWNERS_MAX 3u
 
 /* What the seed decides once and for all. */
 struct fc_sim_settings {
@@ -29,7 +30,8 @@ struct fc_sim_settings {
 	struct fc_core_opts core; /* without what a process has of its own */
 	struct fc_sim_medium_opts media[FC_MEDIUM_COUNT];
 	bool has_medium[FC_MEDIUM_COUNT];
-	uint64_t start_ns; /* of the clock */
+	struct fc_owner owners[FC_SIM_OWNERS_MAX]; /* core.catalog.owner_count of them */
+	uint64_t start_ns;                         /* of the clock */
 	uint32_t client_count, session_count, prompt_count;
 	uint64_t pace_ns; /* mean time between operations */
 };
@@ -45,6 +47,7 @@ enum fc_sim_session_kind { FC_SIM_AGENT, FC_SIM_CHAT, FC_SIM_PROMPTED, FC_SIM_TW
 
 struct fc_sim_session {
 	struct fc_session_id id; /* {0, 0}: left to the store */
+	uint16_t owner;          /* tag, 0 where there are no owners */
 	enum fc_sim_session_kind kind;
 	uint32_t tip; /* node of the history's last block */
 	uint32_t shared_blocks;
@@ -91,6 +94,11 @@ struct fc_sim_client {
 	bool is_fresh;           /* acknowledged in this step: checked at its end */
 };
 
+/* Sessions that the store says it has reclaimed, for want of room in an arena and for each owner's quota. */
+struct fc_sim_reclaimed {
+	uint64_t for_room, for_owner[FC_SIM_OWNERS_MAX];
+};
+
 struct fc_sim_counts {
 	uint64_t operations, loads, saves, blocks_delivered, blocks_saved, restarts, crashes, faults, refused, steps;
 };
@@ -131,6 +139,7 @@ struct fc_sim {
 	bool has_superblock_flips;
 	struct fc_session_id lost[FC_SIM_LOST_MAX]; /* sessions of which it was said since that was last looked at */
 	uint32_t lost_count;
+	struct fc_sim_reclaimed reclaimed; /* when that was */
 	uint64_t operation_losses;
 	uint32_t promised[FC_SIM_CLAIMS_MAX]; /* nodes that must survive the end of the process */
 	uint32_t promised_count;
@@ -146,6 +155,8 @@ bool fc_sim_run(struct fc_sim *sim, const struct fc_sim_opts *opts);
 
 /* settings.c */
 void fc_sim_settings_choose(struct fc_sim_settings *settings, struct fc_random *random);
+/* How much each owner may use from the next open on. */
+void fc_sim_settings_choose_quotas(struct fc_sim_settings *settings, struct fc_random *random);
 
 /* process.c: the process that holds the store */
 int fc_sim_open(struct fc_sim *sim);     /* 0, or the error of an open that was allowed to fail */

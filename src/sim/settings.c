@@ -88,6 +88,30 @@ static void choose_streams(struct fc_sim_settings *settings, struct fc_random *r
 	core->requests_max = (uint32_t)fc_random_between(random, 2, 16);
 }
 
+/* From one chunk to more than there are: tight ones, that nothing fits into, and that never matter. */
+void fc_sim_settings_choose_quotas(struct fc_sim_settings *settings, struct fc_random *random)
+{
+	uint64_t chunks = 0;
+	for (int medium = 0; medium < FC_MEDIUM_COUNT; medium++)
+		if (settings->has_medium[medium])
+			chunks += settings->media[medium].bytes / settings->core.catalog.chunk_bytes;
+	for (uint32_t i = 0; i < settings->core.catalog.owner_count; i++) {
+		uint64_t most = fc_random_below(random, 3) == 0 ? fc_max_u64(chunks / 8, 4) : chunks;
+		uint64_t bytes = fc_random_between(random, 1, most) * settings->core.catalog.chunk_bytes;
+		settings->owners[i].bytes_max = fc_random_below(random, 6) == 0 ? 0 : bytes;
+	}
+}
+
+/* One run in three has owners. */
+static void choose_owners(struct fc_sim_settings *settings, struct fc_random *random)
+{
+	static const uint64_t counts[] = {0, 0, 0, 0, 2, 3};
+	settings->core.catalog.owner_count = (uint32_t)pick(random, counts, fc_array_len(counts));
+	for (uint32_t i = 0; i < settings->core.catalog.owner_count; i++)
+		settings->owners[i].tag = (uint16_t)(fc_random_between(random, 1, 20000) * 3 + i);
+	fc_sim_settings_choose_quotas(settings, random);
+}
+
 void fc_sim_settings_choose(struct fc_sim_settings *settings, struct fc_random *random)
 {
 	*settings = (struct fc_sim_settings){0};
@@ -102,4 +126,5 @@ void fc_sim_settings_choose(struct fc_sim_settings *settings, struct fc_random *
 	settings->session_count = (uint32_t)fc_random_between(random, 2, FC_SIM_SESSIONS_MAX);
 	settings->prompt_count = (uint32_t)fc_random_below(random, FC_SIM_PROMPTS_MAX + 1);
 	settings->pace_ns = fc_random_between(random, 20000, 4000000);
+	choose_owners(settings, random);
 }

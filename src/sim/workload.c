@@ -29,6 +29,15 @@ static uint32_t grow_path(struct fc_sim *sim, uint32_t tip, uint64_t blocks)
 	return tip;
 }
 
+static void give_owner(struct fc_sim *sim, struct fc_sim_session *session)
+{
+	uint32_t count = sim->settings.core.catalog.owner_count;
+	if (count == 0)
+		return;
+	session->owner = sim->settings.owners[fc_random_below(&sim->random, count)].tag;
+	session->id.high = (uint64_t)session->owner << 48 | (session->id.high & (UINT64_MAX >> 16));
+}
+
 static void begin_session(struct fc_sim *sim, struct fc_sim_session *session)
 {
 	struct fc_random *random = &sim->random;
@@ -37,6 +46,7 @@ static void begin_session(struct fc_sim *sim, struct fc_sim_session *session)
 		.kind = (enum fc_sim_session_kind)fc_random_below(random, FC_SIM_KIND_COUNT),
 		.turn_max = fc_random_between(random, 2, 8),
 	};
+	give_owner(sim, session);
 	const struct fc_sim_session *other = &sim->sessions[fc_random_below(random, sim->settings.session_count)];
 	bool has_prompt = sim->settings.prompt_count > 0;
 	uint32_t prompt = has_prompt ? sim->prompts[fc_random_below(random, sim->settings.prompt_count)] : FC_SIM_ROOT;
@@ -51,8 +61,10 @@ static void begin_session(struct fc_sim *sim, struct fc_sim_session *session)
 	if (session->kind == FC_SIM_TWIN) {
 		session->tip = other->tip;
 		session->shared_blocks = other->shared_blocks;
-		if (fc_random_below(random, 2) == 0)
+		if (fc_random_below(random, 2) == 0) {
 			session->id = other->id;
+			session->owner = other->owner;
+		}
 	}
 }
 

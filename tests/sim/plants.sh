@@ -42,6 +42,7 @@ plants() { # NAME SEEDS OPTIONS...
 	endless-wait      200
 	wake-in-past      100
 	endless-spill     150 --no-faults --fault sticky-error=0.004
+	foreign-quota     100
 	leak              50
 	END
 }
