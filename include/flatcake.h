@@ -221,13 +221,26 @@ struct fc_store_opts {
 	uint32_t queue_depth;    /* commands in flight on the SSD */
 	uint32_t requests_max;   /* loads and saves that may exist at once */
 	uint64_t io_timeout_ns;  /* an I/O that takes longer ends its request with an error or a shorter prefix */
+
+	/* with "unix:PATH": what flatcaked is told. The arenas, their sizes and the rules of placement are the daemon's
+	 * then, and of the options above only those under FC-CIO and FC-MAS count, and the geometry must be the same */
+	const char *daemon_namespace;  /* whose keys and quota; NULL: the default one */
+	const char *daemon_program;    /* who this is, for its operator; NULL: nothing */
+	uint64_t reconnect_timeout_ns; /* without a daemon for so long, nothing is stored as far as anybody can tell:
+					* loads end with no blocks, saves with FC_EAGAIN */
 };
 
 void fc_store_opts_init(struct fc_store_opts *opts);
 
-/* Opens the store at `address`, "dir:PATH" (embedded; PATH is a folder, made when missing with mode 0700). Formats
- * arenas that do not exist, recovers those that do. FC_EBUSY names the process that holds it; FC_EFORMAT and
- * FC_EGEOMETRY say what was found and what was wanted; nothing is changed in those cases. */
+/* Opens the store at `address`:
+ *
+ *   "dir:PATH"   embedded; PATH is a folder, made when missing with mode 0700. Formats arenas that do not exist,
+ *                recovers those that do. FC_EBUSY names the process that holds it
+ *   "unix:PATH"  the store of the flatcaked that listens at this socket, shared with its other clients. FC_ENOENT when
+ *                nobody listens. When the daemon goes, what is being read goes on, the rest waits for the next daemon
+ * as long as `reconnect_timeout_ns` says, and nothing hangs
+ *
+ * FC_EFORMAT and FC_EGEOMETRY say what was found and what was wanted; nothing is changed in those cases. */
 int fc_store_open(struct fc_store **store, const char *address, const struct fc_store_opts *opts,
 		  struct fc_error *error);
 

@@ -108,6 +108,7 @@ struct fc_core_opts {
 	/* NULL: the core opens a catalog of its own. Else this is asked, of `catalog` only alloc, geometry and media
 	 * count, and area_bytes_max is what windows must take. Borrowed */
 	struct fc_directory *directory;
+	struct fc_key key_salt; /* exclusive-ored with every key that comes in; zero: nothing */
 	struct fc_device *device;
 	struct fc_clock clock;
 	uint32_t load_streams, save_streams;
@@ -168,6 +169,10 @@ FC_MUST_USE int fc_core_save_submit(struct fc_core *core, const struct fc_save_o
 				    struct fc_error *error);
 void fc_core_save_cancel(struct fc_core *core, struct fc_core_save *save);
 void fc_core_save_free(struct fc_core *core, struct fc_core_save *save);
+
+/* Copies the keys of a path into memory that grows as needed (fc_alloc_reserve), as the store has them. FC_ENOMEM. */
+FC_MUST_USE int fc_core_copy_keys(const struct fc_core *core, struct fc_key **memory, uint64_t *room,
+				  const struct fc_key *from, uint64_t count);
 
 void fc_core_stats(const struct fc_core *core, struct fc_stats *stats);
 

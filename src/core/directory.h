@@ -27,6 +27,7 @@ struct fc_lookup {
 	const struct fc_key *keys;
 	uint64_t key_count;
 	uint64_t blocks_max; /* 0: key_count */
+	bool is_unleased;    /* only to know: the path's segments may go at any time */
 	struct fc_path *path;
 	int code; /* FC_OK or FC_ENOMEM */
 	void (*answered_cb)(struct fc_lookup *lookup);
@@ -38,6 +39,7 @@ enum fc_claim_state {
 	FC_CLAIM_RESERVED = 2, /* may be written */
 	FC_CLAIM_COMMITTING = 3,
 	FC_CLAIM_VISIBLE = 4, /* until durable_cb */
+	FC_CLAIM_LOST = 5,    /* until abort() */
 };
 
 /* A turn on its way into the store. */
@@ -60,6 +62,23 @@ struct fc_claim {
 						  * committed. The asker stops writing and aborts */
 };
 
+enum fc_question_kind {
+	FC_QUESTION_SESSION = 1, /* session -> blocks, or FC_ENOENT */
+	FC_QUESTION_STATS = 2,   /* -> stats of the arenas and the index */
+};
+
+struct fc_question {
+	struct fc_link link; /* the directory's while it is asked */
+	uint64_t request;    /* the directory's */
+	uint64_t asked_ns;   /* the directory's */
+	enum fc_question_kind kind;
+	struct fc_session_id session;
+	uint64_t blocks;
+	struct fc_stats stats;
+	int code; /* FC_EAGAIN: whoever knows cannot be reached */
+	void (*answered_cb)(struct fc_question *question);
+};
+
 struct fc_directory_ops {
 	void (*match)(struct fc_directory *directory, struct fc_lookup *lookup);
 	void (*forget)(struct fc_directory *directory, struct fc_lookup *lookup);
@@ -70,8 +89,9 @@ struct fc_directory_ops {
 		    bool is_checksum);
 	void (*reserve)(struct fc_directory *directory, struct fc_claim *claim);
 	void (*commit)(struct fc_directory *directory, struct fc_claim *claim);
-	/* Of a claim that is ASKED or RESERVED; allowed, and nothing, in FC_CLAIM_NONE. */
+	/* Of a claim that is ASKED, RESERVED or LOST; allowed, and nothing, in FC_CLAIM_NONE. */
 	void (*abort)(struct fc_directory *directory, struct fc_claim *claim);
+	void (*ask)(struct fc_directory *directory, struct fc_question *question);
 	/* Gives answers that have become possible; returns how many. */
 	unsigned (*poll)(struct fc_directory *directory);
 	/* When poll() should be called at the latest; UINT64_MAX: whenever something else happens. */

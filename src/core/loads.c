@@ -297,8 +297,7 @@ static int check_load(const struct fc_core *core, const struct fc_load_opts *opt
 
 static int copy_request(struct fc_core *core, struct fc_core_load *load, const struct fc_load_opts *opts)
 {
-	int code = fc_core_copy_array(core->alloc, (void **)&load->keys, &load->key_room, opts->keys, opts->key_count,
-				      sizeof(*load->keys));
+	int code = fc_core_copy_keys(core, &load->keys, &load->key_room, opts->keys, opts->key_count);
 	if (code == FC_OK)
 		code = fc_core_copy_slots(core, &load->target, &load->slot_memory, &load->slot_room, opts->slots);
 	return code;

@@ -19,7 +19,7 @@ static struct fc_claim *claim_of(struct fc_reservation *reservation)
 static void local_match(struct fc_directory *directory, struct fc_lookup *lookup)
 {
 	lookup->code = fc_catalog_match(local_of(directory)->catalog, lookup->keys, lookup->key_count,
-					lookup->blocks_max, true, lookup->path);
+					lookup->blocks_max, !lookup->is_unleased, lookup->path);
 	lookup->answered_cb(lookup);
 }
 
@@ -41,6 +41,17 @@ static bool local_cut(struct fc_directory *directory, const struct fc_path *path
 	(void)is_checksum;
 	fc_catalog_cut(local_of(directory)->catalog, path->placed[placed].segment, entry);
 	return true;
+}
+
+static void local_ask(struct fc_directory *directory, struct fc_question *question)
+{
+	struct fc_catalog *catalog = local_of(directory)->catalog;
+	question->code = FC_OK;
+	if (question->kind == FC_QUESTION_SESSION)
+		question->code = fc_catalog_session_blocks(catalog, question->session, &question->blocks);
+	else
+		fc_catalog_stats(catalog, &question->stats);
+	question->answered_cb(question);
 }
 
 /* ---- claims ---- */
@@ -132,6 +143,7 @@ void fc_local_directory_init(struct fc_local_directory *local, struct fc_catalog
 		.reserve = local_reserve,
 		.commit = local_commit,
 		.abort = local_abort,
+		.ask = local_ask,
 		.poll = local_poll,
 		.wake_ns = local_wake_ns,
 	};

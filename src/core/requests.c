@@ -12,6 +12,18 @@ int fc_core_copy_array(const struct fc_alloc *alloc, void **memory, uint64_t *ro
 	return code;
 }
 
+int fc_core_copy_keys(const struct fc_core *core, struct fc_key **memory, uint64_t *room, const struct fc_key *from,
+		      uint64_t count)
+{
+	int code = fc_core_copy_array(core->alloc, (void **)memory, room, from, count, sizeof(*from));
+	struct fc_key salt = core->opts.key_salt;
+	for (uint64_t i = 0; i < count && code == FC_OK && (salt.high | salt.low) != 0; i++) {
+		(*memory)[i].high ^= salt.high;
+		(*memory)[i].low ^= salt.low;
+	}
+	return code;
+}
+
 int fc_core_copy_slots(const struct fc_core *core, struct fc_target *target, uint64_t **memory, uint64_t *room,
 		       const struct fc_slots *slots)
 {

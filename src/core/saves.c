@@ -314,8 +314,7 @@ static int check_save(const struct fc_core *core, const struct fc_save_opts *opt
 
 static int copy_request(struct fc_core *core, struct fc_core_save *save, const struct fc_save_opts *opts)
 {
-	int code = fc_core_copy_array(core->alloc, (void **)&save->keys, &save->key_room, opts->keys, opts->key_count,
-				      sizeof(*save->keys));
+	int code = fc_core_copy_keys(core, &save->keys, &save->key_room, opts->keys, opts->key_count);
 	if (code == FC_OK)
 		code = fc_core_copy_array(core->alloc, (void **)&save->resume_points, &save->resume_room,
 					  opts->resume_points, opts->resume_point_count, sizeof(*save->resume_points));

@@ -243,6 +243,17 @@ int fc_arena_file_open(struct fc_arena_file *file, const struct fc_arena_file_op
 	return code;
 }
 
+int fc_arena_file_adopt(struct fc_arena_file *file, int fd, const char *name, struct fc_error *error)
+{
+	*file = (struct fc_arena_file){.fd = fd};
+	int code = file_init(file, name, error);
+	int flags = fcntl(fd, F_GETFL);
+	file->is_direct = flags >= 0 && (flags & O_DIRECT) != 0;
+	if (code != 0)
+		file->fd = -1;
+	return code;
+}
+
 /* Refuses what certainly does not fit, before the file system is filled to the brim to find out. */
 static int check_space(const struct fc_arena_file *file, const char *path, uint64_t bytes, bool is_full,
 		       struct fc_error *error)

@@ -28,6 +28,10 @@ struct fc_arena_file {
 int fc_arena_file_open(struct fc_arena_file *file, const struct fc_arena_file_opts *opts,
 		       struct fc_error *error) FC_MUST_USE;
 
+/* Takes over a descriptor of an arena that another process holds, and has handed out: it is neither locked nor changed,
+ * and direct if it is direct. The descriptor is the caller's on failure. */
+int fc_arena_file_adopt(struct fc_arena_file *file, int fd, const char *name, struct fc_error *error) FC_MUST_USE;
+
 /* Gives a regular file `bytes`, with space set aside for all of them, so that a later write cannot find the disk full.
  * FC_EFULL names need and what is there. *is_sparse (may be NULL) tells that the file system cannot set space aside. */
 int fc_arena_file_resize(struct fc_arena_file *file, const char *path, uint64_t bytes, bool *is_sparse,

@@ -267,32 +267,71 @@ static void memory_init(struct memory_media *memory, const struct fc_memory_opts
 	fc_list_init(&memory->done);
 }
 
-int fc_memory_open(const struct fc_memory_opts *opts, struct fc_media **media, struct fc_error *error)
+static struct memory_media *make_memory(const struct fc_memory_opts *opts, struct fc_error *error)
 {
 	struct memory_media *memory = calloc(1, sizeof(*memory));
 
-	if (memory == NULL)
-		return fc_error_set(error, FC_ENOMEM, "memory arena: no memory for its state");
-	memory_init(memory, opts);
-	if (opts->path != NULL && (memory->path = strdup(opts->path)) == NULL) {
+	if (memory == NULL || (opts->path != NULL && (memory->path = strdup(opts->path)) == NULL)) {
 		free(memory);
-		return fc_error_set(error, FC_ENOMEM, "memory arena: no memory for its path");
+		fc_error_set(error, FC_ENOMEM, "memory arena: no memory for its state");
+		return NULL;
 	}
-	int code = open_backing(memory, opts, error);
-	uint64_t bytes = memory->file.bytes > 0 ? memory->file.bytes : opts->bytes;
-	if (code == 0 && (memory->media.map = map_arena(memory, bytes)) == NULL)
-		code = fc_error_set(error, FC_ENOMEM, "memory arena: cannot map %" PRIu64 " bytes: %s", bytes,
+	memory_init(memory, opts);
+	return memory;
+}
+
+/* With the backing there. */
+static int map_memory(struct memory_media *memory, uint64_t bytes, struct fc_error *error)
+{
+	memory->media.map = map_arena(memory, bytes);
+	if (memory->media.map == NULL)
+		return fc_error_set(error, FC_ENOMEM, "memory arena: cannot map %" PRIu64 " bytes: %s", bytes,
 				    strerror(errno));
+	int code = guard_map(memory, &memory->guard, memory->media.map, bytes, error);
 	if (code == 0)
-		code = guard_map(memory, &memory->guard, memory->media.map, bytes, error);
-	if (code != 0) {
+		memory->media.bytes = bytes;
+	else
 		unmap_arena(memory, memory->media.map, bytes);
+	return code;
+}
+
+int fc_memory_open(const struct fc_memory_opts *opts, struct fc_media **media, struct fc_error *error)
+{
+	struct memory_media *memory = make_memory(opts, error);
+
+	if (memory == NULL)
+		return FC_ENOMEM;
+	int code = open_backing(memory, opts, error);
+	if (code == 0)
+		code = map_memory(memory, memory->file.bytes > 0 ? memory->file.bytes : opts->bytes, error);
+	if (code != 0) {
 		fc_arena_file_close(&memory->file, memory->path, memory->file.is_new);
 		free(memory->path);
 		free(memory);
 		return code;
 	}
-	memory->media.bytes = bytes;
+	*media = &memory->media;
+	return 0;
+}
+
+int fc_memory_adopt(int fd, const char *name, bool is_durable, struct fc_media **media, struct fc_error *error)
+{
+	struct fc_memory_opts opts = {.path = name};
+	struct memory_media *memory = make_memory(&opts, error);
+
+	if (memory == NULL)
+		return FC_ENOMEM;
+	memory->media.is_durable = is_durable;
+	int code = fc_arena_file_adopt(&memory->file, fd, name, error);
+	if (code == 0)
+		code = check_is_memory(memory, error);
+	if (code == 0)
+		code = map_memory(memory, memory->file.bytes, error);
+	if (code != 0) {
+		free(memory->path);
+		free(memory);
+		return code;
+	}
 	*media = &memory->media;
 	return 0;
 }

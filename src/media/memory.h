@@ -16,6 +16,12 @@ struct fc_memory_opts {
  * that none waits. Whoever holds the file is named by FC_EBUSY; FC_EFULL says how much room is missing. */
 int fc_memory_open(const struct fc_memory_opts *opts, struct fc_media **media, struct fc_error *error) FC_MUST_USE;
 
+/* Maps an arena that another process holds: `fd` is what it handed out, `name` stands for it in messages, and nothing
+ * is locked or resized. `is_durable` is what that process says. The descriptor belongs to the media from then on, on
+ * failure to the caller. */
+int fc_memory_adopt(int fd, const char *name, bool is_durable, struct fc_media **media,
+		    struct fc_error *error) FC_MUST_USE;
+
 /* Changes the size and thereby, maybe, where `map` points: nothing may be in flight, and no address into the old map is
  * valid afterwards. Content below the smaller size stays, new bytes are zero. On failure the arena is as before. */
 int fc_memory_resize(struct fc_media *media, uint64_t bytes, struct fc_error *error) FC_MUST_USE;

@@ -326,13 +326,14 @@ static int open_engine(struct fc_ssd *ssd, struct fc_error *error)
 	return fc_error_set(error, FC_ESYSTEM, "%s: neither io_uring nor threads: %s", ssd->path, strerror(failure));
 }
 
-int fc_ssd_open(const struct fc_ssd_opts *opts, struct fc_media **media, struct fc_error *error)
+static struct fc_ssd *make_ssd(const struct fc_ssd_opts *opts, struct fc_error *error)
 {
 	struct fc_ssd *ssd = calloc(1, sizeof(*ssd));
 
 	if (ssd == NULL || (ssd->path = strdup(opts->path)) == NULL) {
 		free(ssd);
-		return fc_error_set(error, FC_ENOMEM, "%s: no memory to open it", opts->path);
+		fc_error_set(error, FC_ENOMEM, "%s: no memory to open it", opts->path);
+		return NULL;
 	}
 	ssd->magic = FC_SSD_MAGIC;
 	ssd->media.ops = &ssd_ops;
@@ -341,15 +342,47 @@ int fc_ssd_open(const struct fc_ssd_opts *opts, struct fc_media **media, struct 
 	ssd->file.fd = -1;
 	fc_list_init(&ssd->waiting);
 	fc_list_init(&ssd->done);
-	int code = open_file(ssd, opts, error);
-	if (code == 0)
-		code = init_align(ssd, opts->is_buffered, error);
+	return ssd;
+}
+
+/* With the file open. */
+static int start_ssd(struct fc_ssd *ssd, const struct fc_ssd_opts *opts, struct fc_error *error)
+{
+	int code = init_align(ssd, opts->is_buffered, error);
 	if (code == 0)
 		code = init_limits(ssd, opts, error);
+	return code == 0 ? open_engine(ssd, error) : code;
+}
+
+int fc_ssd_open(const struct fc_ssd_opts *opts, struct fc_media **media, struct fc_error *error)
+{
+	struct fc_ssd *ssd = make_ssd(opts, error);
+
+	if (ssd == NULL)
+		return FC_ENOMEM;
+	int code = open_file(ssd, opts, error);
 	if (code == 0)
-		code = open_engine(ssd, error);
+		code = start_ssd(ssd, opts, error);
 	if (code != 0) {
 		ssd_free(ssd, ssd->file.is_new);
+		return code;
+	}
+	*media = &ssd->media;
+	return 0;
+}
+
+int fc_ssd_adopt(int fd, const struct fc_ssd_opts *opts, struct fc_media **media, struct fc_error *error)
+{
+	struct fc_ssd *ssd = make_ssd(opts, error);
+
+	if (ssd == NULL)
+		return FC_ENOMEM;
+	int code = fc_arena_file_adopt(&ssd->file, fd, ssd->path, error);
+	if (code == 0)
+		code = start_ssd(ssd, opts, error);
+	if (code != 0) {
+		ssd->file.fd = -1; /* the caller's */
+		ssd_free(ssd, false);
 		return code;
 	}
 	*media = &ssd->media;

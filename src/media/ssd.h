@@ -26,6 +26,10 @@ struct fc_ssd_opts {
  * notice. */
 int fc_ssd_open(const struct fc_ssd_opts *opts, struct fc_media **media, struct fc_error *error) FC_MUST_USE;
 
+/* The same for an arena that another process holds: `fd` is what it handed out, opts->path only names it in messages,
+ * and nothing is created or locked. The descriptor belongs to the media from then on, on failure to the caller. */
+int fc_ssd_adopt(int fd, const struct fc_ssd_opts *opts, struct fc_media **media, struct fc_error *error) FC_MUST_USE;
+
 /* Grows or shrinks a regular file, with space set aside; nothing may be in flight. On failure it is as before. */
 int fc_ssd_resize(struct fc_media *media, uint64_t bytes, struct fc_error *error) FC_MUST_USE;
 

@@ -14,6 +14,7 @@
 
 #define NS_PER_MS 1000000ull
 #define SAVE_STREAMS 2
+#define ANSWER_TIMEOUT_NS (10000 * NS_PER_MS)
 
 void fc_store_announce(struct fc_store *store)
 {
@@ -74,6 +75,15 @@ static uint64_t transfer_bytes(const struct fc_store *store)
 	return store->media[FC_SSD] == NULL ? 1u << 20 : store->media[FC_SSD]->transfer_bytes_max;
 }
 
+/* A daemon's arenas and rules instead of ones of our own. */
+static void use_remote(const struct fc_store *store, struct fc_core_opts *core_opts)
+{
+	struct fc_client *client = fc_remote_client(store->remote);
+	core_opts->directory = fc_client_directory(client);
+	core_opts->key_salt = fc_client_welcome(client)->key_salt;
+	core_opts->catalog.area_bytes_max = fc_client_welcome(client)->area_bytes_max;
+}
+
 static int open_core(struct fc_store *store)
 {
 	const struct fc_store_opts *opts = &store->opts;
@@ -109,6 +119,8 @@ static int open_core(struct fc_store *store)
 	int code = random_bits(&core_opts.catalog.uuid, sizeof(core_opts.catalog.uuid), error);
 	if (code == FC_OK)
 		code = random_bits(&core_opts.catalog.hash_seed, sizeof(core_opts.catalog.hash_seed), error);
+	if (store->remote != NULL)
+		use_remote(store, &core_opts);
 	if (code == FC_OK)
 		code = fc_core_open(&store->core, &core_opts, on_opened, error);
 	return code;
@@ -128,12 +140,32 @@ static int join_notices(struct fc_store *store)
 	return fc_error_set(&store->open_error, FC_ENOMEM, "notice");
 }
 
+static int open_remote(struct fc_store *store)
+{
+	const struct fc_store_opts *opts = &store->opts;
+	struct fc_remote_opts remote_opts = {
+		.path = store->socket_path,
+		.alloc = &store->alloc,
+		.geometry = &store->geometry,
+		.name_space = opts->daemon_namespace == NULL ? "" : opts->daemon_namespace,
+		.program = opts->daemon_program == NULL ? "" : opts->daemon_program,
+		.reconnect_timeout_ns = opts->reconnect_timeout_ns,
+		.answer_timeout_ns = ANSWER_TIMEOUT_NS,
+		.queue_depth = opts->queue_depth,
+		.transfer_bytes = opts->transfer_bytes,
+	};
+	int code = fc_remote_open(&store->remote, &remote_opts, &store->open_error);
+	for (int medium = 0; medium < FC_MEDIUM_COUNT && code == FC_OK; medium++)
+		store->media[medium] = fc_remote_take_media(store->remote, (enum fc_medium)medium);
+	return code;
+}
+
 /* Media and core are opened on the thread that uses them: a ring belongs to one thread. */
 static int open_all(struct fc_store *store)
 {
 	int code = fc_device_host(&store->device, &store->open_error);
 	if (code == FC_OK)
-		code = fc_store_open_media(store, &store->open_error);
+		code = store->socket_path != NULL ? open_remote(store) : fc_store_open_media(store, &store->open_error);
 	if (code == FC_OK)
 		code = open_core(store);
 	if (code != FC_OK)
@@ -165,6 +197,8 @@ static unsigned run_commands(struct fc_store *store)
 static int sleep_ms(const struct fc_store *store)
 {
 	uint64_t wake_ns = fc_core_wake_ns(store->core);
+	if (store->remote != NULL)
+		wake_ns = fc_min_u64(wake_ns, fc_remote_wake_ns(store->remote));
 	struct fc_clock clock = fc_clock_real();
 	uint64_t now_ns = fc_clock_now_ns(&clock);
 	if (wake_ns == UINT64_MAX)
@@ -175,8 +209,11 @@ static int sleep_ms(const struct fc_store *store)
 static void sleep_until_something(struct fc_store *store)
 {
 	int ssd_fd = store->media[FC_SSD] == NULL ? -1 : fc_media_event_fd(store->media[FC_SSD]);
-	struct pollfd fds[] = {{.fd = store->wake_fd, .events = POLLIN}, {.fd = ssd_fd, .events = POLLIN}};
-	if (poll(fds, ssd_fd < 0 ? 1 : 2, sleep_ms(store)) <= 0)
+	/* poll() passes over what is -1. */
+	struct pollfd fds[] = {{.fd = store->wake_fd, .events = POLLIN}, {.fd = ssd_fd, .events = POLLIN}, {.fd = -1}};
+	if (store->remote != NULL)
+		fds[2].fd = fc_remote_fd(store->remote, &fds[2].events);
+	if (poll(fds, fc_array_len(fds), sleep_ms(store)) <= 0)
 		return;
 	eventfd_t count;
 	if ((fds[0].revents & POLLIN) != 0)
@@ -225,8 +262,12 @@ static bool may_stop(struct fc_store *store)
 	pthread_mutex_lock(&store->mutex);
 	store->is_ending = store->is_closing;
 	pthread_mutex_unlock(&store->mutex);
-	if (store->is_ending)
+	if (store->is_ending) {
 		fc_core_free_all(store->core);
+		fc_store_refuse_looks(store);
+		if (store->remote != NULL)
+			fc_client_cancel_questions(fc_remote_client(store->remote));
+	}
 	return store->is_ending && fc_core_is_idle(store->core);
 }
 
@@ -246,6 +287,7 @@ static void refuse_commands(struct fc_store *store)
 static void close_all(struct fc_store *store)
 {
 	fc_core_free(store->core);
+	fc_remote_close(store->remote);
 	for (int medium = 0; medium < FC_MEDIUM_COUNT; medium++)
 		fc_media_close(store->media[medium]);
 	fc_device_close(store->device);
@@ -263,6 +305,8 @@ void *fc_store_thread(void *context)
 	while (code == FC_OK && !may_stop(store)) {
 		unsigned count = run_commands(store);
 		count += fc_core_step(store->core);
+		if (store->remote != NULL)
+			count += fc_remote_step(store->remote);
 		check_syncs(store);
 		if (count == 0)
 			sleep_until_something(store);

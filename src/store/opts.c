@@ -22,4 +22,5 @@ void fc_store_opts_init(struct fc_store_opts *opts)
 	opts->queue_depth = 64;
 	opts->requests_max = 1024;
 	opts->io_timeout_ns = 30ull * 1000 * 1000 * 1000;
+	opts->reconnect_timeout_ns = 2ull * 1000 * 1000 * 1000;
 }

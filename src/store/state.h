@@ -6,11 +6,14 @@
  * through `event_fd`.
  *
  * Closing: the core takes every request back (their public halves are told that they have ended), the thread ends, and
- * whatever public halves are left keep only this struct alive. */
+ * whatever public halves are left keep only this struct alive.
+ *
+ * With a daemon, `remote` is the directory that the core asks, and the media are the daemon's arenas. */
 #ifndef FC_STORE_STATE_H
 #define FC_STORE_STATE_H
 
 #include "core/core.h"
+#include "store/remote.h"
 
 #include <pthread.h>
 
@@ -31,13 +34,16 @@ struct fc_store {
 	struct fc_device *device;
 	bool is_opened;
 	int open_code;
-	bool is_ending;       /* the core has taken every request back; new ones are refused */
-	struct fc_link syncs; /* sync commands that wait */
+	bool is_ending;           /* the core has taken every request back; new ones are refused */
+	struct fc_link syncs;     /* sync commands that wait */
+	struct fc_link looks;     /* match commands that have not been answered */
+	struct fc_remote *remote; /* NULL: embedded */
 
 	/* set at open */
 	struct fc_geometry geometry;
 	struct fc_store_opts opts;
 	char *dir, *ssd_path, *memory_path;
+	char *socket_path; /* of the daemon; NULL: embedded */
 	pthread_t thread;
 	int wake_fd;  /* commands wait */
 	int event_fd; /* events wait */
@@ -99,6 +105,9 @@ FC_MUST_USE int fc_store_open_media(struct fc_store *store, struct fc_error *err
 /* store.c: requests keep the store's memory until the last of them is freed, be that after the close */
 void fc_store_hold(struct fc_store *store);
 void fc_store_release(struct fc_store *store, struct fc_request *request);
+
+/* store.c: matches that the daemon has not answered are refused */
+void fc_store_refuse_looks(struct fc_store *store);
 
 /* events.c: the core's callback, and the list of requests with events */
 void fc_store_on_event(void *store, enum fc_event_kind kind, struct fc_core_load *load, struct fc_core_save *save,

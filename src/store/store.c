@@ -22,19 +22,29 @@ static char *copy_text(const char *text)
 	return text == NULL ? NULL : strdup(text);
 }
 
+/* NULL when the address is of another kind, or there is nothing behind the prefix. */
+static const char *path_behind(const char *address, const char *prefix)
+{
+	size_t length = strlen(prefix);
+	return address == NULL || strncmp(address, prefix, length) != 0 || address[length] == 0 ? NULL
+												: address + length;
+}
+
 static int set_paths(struct fc_store *store, const char *address, struct fc_error *error)
 {
-	static const char prefix[] = "dir:";
-	if (address == NULL || strncmp(address, prefix, strlen(prefix)) != 0 || address[strlen(prefix)] == 0)
-		return fc_error_set(error, FC_EINVAL, "address \"%s\"; \"dir:PATH\" is allowed",
+	const char *dir = path_behind(address, "dir:"), *socket_path = path_behind(address, "unix:");
+	if (dir == NULL && socket_path == NULL)
+		return fc_error_set(error, FC_EINVAL, "address \"%s\"; \"dir:PATH\" and \"unix:PATH\" are allowed",
 				    address == NULL ? "" : address);
-	store->dir = strdup(address + strlen(prefix));
+	store->dir = strdup(dir != NULL ? dir : socket_path);
+	store->socket_path = copy_text(socket_path);
 	store->memory_path = copy_text(store->opts.memory_path);
 	store->ssd_path = copy_text(store->opts.ssd_path);
 	if (store->opts.ssd_path == NULL && store->dir != NULL &&
 	    asprintf(&store->ssd_path, "%s/ssd.arena", store->dir) < 0)
 		store->ssd_path = NULL;
 	bool has_all = store->dir != NULL && store->ssd_path != NULL &&
+		       (socket_path == NULL || store->socket_path != NULL) &&
 		       (store->opts.memory_path == NULL || store->memory_path != NULL);
 	return has_all ? FC_OK : fc_error_set(error, FC_ENOMEM, "open: %s", fc_code_text(FC_ENOMEM));
 }
@@ -81,6 +91,7 @@ static int make_store(struct fc_store **result, const char *address, const struc
 	fc_list_init(&store->commands);
 	fc_list_init(&store->pending);
 	fc_list_init(&store->syncs);
+	fc_list_init(&store->looks);
 	pthread_mutex_init(&store->mutex, NULL);
 	pthread_cond_init(&store->changed, NULL);
 	store->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
@@ -101,6 +112,7 @@ static void free_store(struct fc_store *store)
 	free(store->dir);
 	free(store->ssd_path);
 	free(store->memory_path);
+	free(store->socket_path);
 	free(store->notice);
 	free(store);
 }
@@ -197,26 +209,75 @@ const char *fc_store_notice(const struct fc_store *store)
 
 struct match_command {
 	struct fc_command command;
+	struct fc_link link; /* store->looks, until it is answered */
 	const struct fc_key *keys;
 	uint64_t key_count;
+	struct fc_key *salted; /* copy, where the daemon's keys are others */
+	uint64_t salted_room;
 	struct fc_match *match;
+	struct fc_store *store;
+	struct fc_lookup lookup;
+	struct fc_path path;
 	int code;
 };
+
+static void end_match(struct match_command *match, int code)
+{
+	struct fc_store *store = match->store;
+	const struct fc_path *path = &match->path;
+	*match->match = (struct fc_match){0};
+	if (code == FC_OK)
+		*match->match = (struct fc_match){
+			.blocks = path->blocks,
+			.tokens = path->blocks * store->geometry.block_tokens,
+			.stored_blocks = path->stored_blocks,
+			.bytes = {path->bytes[FC_MEMORY], path->bytes[FC_SSD]},
+			.segments = path->placed_count,
+		};
+	match->code = code;
+	fc_list_remove(&match->link);
+	fc_path_deinit(&match->path, &store->alloc);
+	fc_alloc_free(&store->alloc, match->salted, match->salted_room * sizeof(*match->salted));
+	fc_store_answer(store, &match->command);
+}
+
+static void on_looked_up(struct fc_lookup *lookup)
+{
+	end_match(fc_container_of(lookup, struct match_command, lookup), lookup->code);
+}
 
 static void run_match(struct fc_store *store, struct fc_command *command)
 {
 	struct match_command *match = fc_container_of(command, struct match_command, command);
-	struct fc_path path = {0};
-	match->code = fc_catalog_match(fc_core_catalog(store->core), match->keys, match->key_count, 0, false, &path);
-	*match->match = (struct fc_match){
-		.blocks = path.blocks,
-		.tokens = path.blocks * store->geometry.block_tokens,
-		.stored_blocks = path.stored_blocks,
-		.bytes = {path.bytes[FC_MEMORY], path.bytes[FC_SSD]},
-		.segments = path.placed_count,
+	struct fc_directory *directory = fc_core_directory(store->core);
+	match->store = store;
+	fc_list_push(&store->looks, &match->link);
+	int code = store->is_ending ? FC_ECANCELED
+				    : fc_core_copy_keys(store->core, &match->salted, &match->salted_room, match->keys,
+							match->key_count);
+	if (code != FC_OK) {
+		end_match(match, code);
+		return;
+	}
+	match->lookup = (struct fc_lookup){
+		.keys = match->salted,
+		.key_count = match->key_count,
+		.is_unleased = true,
+		.path = &match->path,
+		.answered_cb = on_looked_up,
 	};
-	fc_path_deinit(&path, &store->alloc);
-	fc_store_answer(store, command);
+	directory->ops->match(directory, &match->lookup);
+}
+
+void fc_store_refuse_looks(struct fc_store *store)
+{
+	struct fc_directory *directory = fc_core_directory(store->core);
+	fc_list_for_each_safe(link, &store->looks)
+	{
+		struct match_command *match = fc_container_of(link, struct match_command, link);
+		directory->ops->forget(directory, &match->lookup);
+		end_match(match, FC_ECANCELED);
+	}
 }
 
 int fc_match(struct fc_store *store, const struct fc_key *keys, uint64_t key_count, struct fc_match *match)
@@ -227,39 +288,48 @@ int fc_match(struct fc_store *store, const struct fc_key *keys, uint64_t key_cou
 	return fc_store_run(store, &command.command) ? command.code : FC_ECANCELED;
 }
 
-struct session_command {
+/* ---- what only the owner of the arenas knows ---- */
+
+struct question_command {
 	struct fc_command command;
-	struct fc_session_id id;
-	uint64_t *blocks;
-	int code;
+	struct fc_store *store;
+	struct fc_question question;
 };
 
-static void run_session_blocks(struct fc_store *store, struct fc_command *command)
+static void on_answered(struct fc_question *question)
 {
-	struct session_command *session = fc_container_of(command, struct session_command, command);
-	session->code = fc_catalog_session_blocks(fc_core_catalog(store->core), session->id, session->blocks);
-	fc_store_answer(store, command);
+	struct question_command *command = fc_container_of(question, struct question_command, question);
+	fc_store_answer(command->store, &command->command);
+}
+
+static void run_question(struct fc_store *store, struct fc_command *command)
+{
+	struct question_command *asked = fc_container_of(command, struct question_command, command);
+	struct fc_directory *directory = fc_core_directory(store->core);
+	asked->store = store;
+	asked->question.answered_cb = on_answered;
+	if (asked->question.kind == FC_QUESTION_STATS)
+		fc_core_stats(store->core, &asked->question.stats);
+	directory->ops->ask(directory, &asked->question);
 }
 
 int fc_session_blocks(struct fc_store *store, struct fc_session_id id, uint64_t *blocks)
 {
-	struct session_command command = {.command.run = run_session_blocks, .id = id, .blocks = blocks};
-	return fc_store_run(store, &command.command) ? command.code : FC_ECANCELED;
-}
-
-struct stats_command {
-	struct fc_command command;
-	struct fc_stats *stats;
-};
-
-static void run_stats(struct fc_store *store, struct fc_command *command)
-{
-	fc_core_stats(store->core, fc_container_of(command, struct stats_command, command)->stats);
-	fc_store_answer(store, command);
+	struct question_command asked = {
+		.command.run = run_question,
+		.question = {.kind = FC_QUESTION_SESSION, .session = id},
+	};
+	if (!fc_store_run(store, &asked.command))
+		return FC_ECANCELED;
+	*blocks = asked.question.blocks;
+	return asked.question.code;
 }
 
 int fc_store_stats(struct fc_store *store, struct fc_stats *stats)
 {
-	struct stats_command command = {.command.run = run_stats, .stats = stats};
-	return fc_store_run(store, &command.command) ? FC_OK : FC_ECANCELED;
+	struct question_command asked = {.command.run = run_question, .question = {.kind = FC_QUESTION_STATS}};
+	if (!fc_store_run(store, &asked.command))
+		return FC_ECANCELED;
+	*stats = asked.question.stats;
+	return asked.question.code;
 }
