@@ -1,5 +1,6 @@
 /* `flatcake replay`: a trace through a real store, with real bytes, and what came of it; or, with --simulate, what
  * simulate.c does. */
+#define _GNU_SOURCE /* asprintf */
 #include "cli/commands.h"
 #include "cli/json_file.h"
 #include "cli/progress.h"
@@ -9,6 +10,7 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define TURNS_BEYOND_STREAMS 2 /* under way besides those that read: one that is computed, one that is saved */
@@ -24,11 +26,14 @@ struct replay {
 	struct fc_replay_result *result;
 	struct fc_progress progress;
 	char model[FC_NAME_BYTES + 32];
+	char *address; /* of the store */
 };
 
 static int make_options(struct replay *replay, struct fc_error *error)
 {
 	int code = fc_replay_make_options(replay->config, replay->trace, &replay->geometry, &replay->store_opts, error);
+	replay->store_opts.daemon_namespace = replay->config->name_space;
+	replay->store_opts.daemon_program = "flatcake replay";
 	snprintf(replay->model, sizeof(replay->model), "%s/%llu", replay->geometry.name,
 		 (unsigned long long)replay->config->scale);
 	return code;
@@ -45,7 +50,7 @@ static int run(struct replay *replay, struct fc_error *error)
 	const struct fc_config *config = replay->config;
 	uint32_t streams = (uint32_t)config->streams;
 	struct fc_live_opts live_opts = {
-		.dir = config->dir,
+		.address = replay->address,
 		.store = &replay->store_opts,
 		.turn_blocks_max = fc_driver_turn_blocks_max(replay->trace, config->is_storing_replies),
 		.turn_count = streams + POOL_TURNS_BEYOND_STREAMS,
@@ -66,7 +71,13 @@ static int run(struct replay *replay, struct fc_error *error)
 		.context = replay,
 	};
 	struct fc_live live;
-	int code = fc_live_open(&live, &live_opts, error);
+	bool has_daemon = config->daemon != NULL;
+	int code = FC_OK;
+	if (asprintf(&replay->address, "%s:%s", has_daemon ? "unix" : "dir",
+		     has_daemon ? config->daemon : config->dir) < 0)
+		code = fc_error_set(error, FC_ENOMEM, "no memory");
+	if (code == FC_OK)
+		code = fc_live_open(&live, &live_opts, error);
 	if (code != FC_OK)
 		return code;
 	if (fc_store_notice(live.store)[0] != 0)
@@ -128,6 +139,7 @@ static int replay_live(const struct fc_config *config, struct fc_error *error)
 		code = judge(replay.result, error);
 	fc_replay_result_free(replay.result);
 	fc_trace_free(replay.trace);
+	free(replay.address);
 	return code;
 }
 

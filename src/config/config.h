@@ -55,6 +55,8 @@ struct fc_config {
 
 	/* the store */
 	const char *dir;
+	const char *daemon;      /* socket of a flatcaked whose store is used instead; NULL: none */
+	const char *name_space;  /* there; NULL: the default one */
 	const char *ssd_path;    /* NULL: in `dir` */
 	const char *memory_path; /* NULL: memory of the process */
 	uint64_t memory_bytes;

@@ -48,6 +48,11 @@ static const char *const log_levels[] = {"error", "warning", "info", "debug", NU
 static const struct fc_option options[] = {
 	{"dir", "PATH", FC_OPTION_TEXT, FIELD(dir), NAMES_STORE, "flatcake-store",
 	 .help = "folder of the store; made when missing"},
+	{"daemon", "PATH", FC_OPTION_TEXT, FIELD(daemon), FC_COMMAND_REPLAY, NULL,
+	 .help = "socket of a flatcaked whose store is used instead of one in a folder; its arenas and rules count "
+		 "then"},
+	{"namespace", "NAME", FC_OPTION_TEXT, FIELD(name_space), FC_COMMAND_REPLAY, NULL,
+	 .help = "with --daemon: the namespace there"},
 	{"dir", "PATH", FC_OPTION_TEXT, FIELD(dir), FC_COMMAND_DOCTOR | FC_COMMAND_BENCH, ".",
 	 .help = "folder on the disk that is measured"},
 	{"ssd-path", "PATH", FC_OPTION_TEXT, FIELD(ssd_path), NAMES_STORE, NULL,

@@ -435,7 +435,6 @@ static int open_pool(struct fc_live *live, const struct fc_live_opts *opts, stru
 
 int fc_live_open(struct fc_live *live, const struct fc_live_opts *opts, struct fc_error *error)
 {
-	char *address = NULL;
 	*live = (struct fc_live){
 		.backend.ops = &live_ops,
 		.geometry = opts->store->geometry,
@@ -451,13 +450,10 @@ int fc_live_open(struct fc_live *live, const struct fc_live_opts *opts, struct f
 				: 1;
 	}
 	int code = open_pool(live, opts, error);
-	if (code == FC_OK && asprintf(&address, "dir:%s", opts->dir) < 0)
-		code = fc_error_set(error, FC_ENOMEM, "no memory");
 	if (code == FC_OK)
-		code = fc_store_open(&live->store, address, opts->store, error);
+		code = fc_store_open(&live->store, opts->address, opts->store, error);
 	if (code == FC_OK)
 		code = fc_kv_register(live->store, live->pool.layers, &live->kv, error);
-	free(address);
 	if (code != FC_OK)
 		fc_live_close(live);
 	return code;

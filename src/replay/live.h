@@ -23,7 +23,7 @@ struct fc_live {
 };
 
 struct fc_live_opts {
-	const char *dir;
+	const char *address;               /* as for fc_store_open() */
 	const struct fc_store_opts *store; /* its geometry stays borrowed */
 	uint64_t turn_blocks_max;          /* of the largest turn, in blocks */
 	uint32_t turn_count;               /* of that size that the pool should hold at once, memory permitting */

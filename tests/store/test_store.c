@@ -75,11 +75,11 @@ static void addresses_that_cannot_be_are_named(void **state)
 	(void)state;
 	struct store_world world;
 	struct fc_store *store;
-	const char *addresses[] = {NULL, "", "/tmp", "dir:", "unix:/run/flatcaked"};
+	const char *addresses[] = {NULL, "", "/tmp", "dir:", "unix:", "tcp:127.0.0.1:1"};
 	store_world_init(&world, geometry_plain(100), BLOCKS);
 	for (size_t i = 0; i < fc_array_len(addresses); i++) {
 		assert_int_equal(fc_store_open(&store, addresses[i], &world.opts, &world.error), FC_EINVAL);
-		assert_non_null(strstr(world.error.text, "\"dir:PATH\" is allowed"));
+		assert_non_null(strstr(world.error.text, "\"dir:PATH\" and \"unix:PATH\" are allowed"));
 		assert_int_equal(fc_store_open(&store, addresses[i], &world.opts, NULL), FC_EINVAL);
 	}
 	store_world_deinit(&world);
