@@ -36,7 +36,14 @@ static int make_options(struct replay *replay, struct fc_error *error)
 	replay->store_opts.daemon_program = "flatcake replay";
 	snprintf(replay->model, sizeof(replay->model), "%s/%llu", replay->geometry.name,
 		 (unsigned long long)replay->config->scale);
-	return code;
+	if (code != FC_OK)
+		return code;
+	bool has_daemon = replay->config->daemon != NULL;
+	if (asprintf(&replay->address, "%s:%s", has_daemon ? "unix" : "dir",
+		     has_daemon ? replay->config->daemon : replay->config->dir) >= 0)
+		return FC_OK;
+	replay->address = NULL;
+	return fc_error_set(error, FC_ENOMEM, "no memory");
 }
 
 static void on_progress(void *context, uint64_t done)
@@ -71,13 +78,7 @@ static int run(struct replay *replay, struct fc_error *error)
 		.context = replay,
 	};
 	struct fc_live live;
-	bool has_daemon = config->daemon != NULL;
-	int code = FC_OK;
-	if (asprintf(&replay->address, "%s:%s", has_daemon ? "unix" : "dir",
-		     has_daemon ? config->daemon : config->dir) < 0)
-		code = fc_error_set(error, FC_ENOMEM, "no memory");
-	if (code == FC_OK)
-		code = fc_live_open(&live, &live_opts, error);
+	int code = fc_live_open(&live, &live_opts, error);
 	if (code != FC_OK)
 		return code;
 	if (fc_store_notice(live.store)[0] != 0)
