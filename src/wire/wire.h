@@ -119,7 +119,7 @@ FC_MUST_USE int fc_wire_choose_version(const struct fc_wire_hello *hello, uint32
 struct fc_wire_arena {
 	bool is_there; /* then a descriptor comes with the message, in the order lock, memory, SSD */
 	bool is_durable;
-	uint32_t align;
+	uint32_t align; /* of its superblock: what every segment in it has */
 	uint64_t bytes;
 };
 
