@@ -66,6 +66,11 @@ const struct fc_wire_welcome *fc_client_welcome(const struct fc_client *client)
 	return &client->welcome;
 }
 
+uint64_t fc_client_welcome_count(const struct fc_client *client)
+{
+	return client->welcome_count;
+}
+
 const struct fc_error *fc_client_refusal(const struct fc_client *client)
 {
 	return &client->refusal;
@@ -159,6 +164,7 @@ static int on_welcome(struct fc_client *client, const uint8_t *body, uint64_t by
 		return code;
 	}
 	client->welcome = welcome;
+	client->welcome_count++;
 	client->state = FC_CLIENT_UP;
 	client->refusal = (struct fc_error){0};
 	fc_client_send_all(client);

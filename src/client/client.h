@@ -55,6 +55,8 @@ struct fc_directory *fc_client_directory(struct fc_client *client);
 enum fc_client_state fc_client_state(const struct fc_client *client);
 /* Of the last welcome; zero before the first. */
 const struct fc_wire_welcome *fc_client_welcome(const struct fc_client *client);
+/* How many welcomes there were: tells one connection from another. */
+uint64_t fc_client_welcome_count(const struct fc_client *client);
 /* Why the last connection was refused or ended; code FC_OK: it was not. */
 const struct fc_error *fc_client_refusal(const struct fc_client *client);
 

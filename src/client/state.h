@@ -12,6 +12,7 @@ struct fc_client {
 	char program[FC_NAME_BYTES];
 	enum fc_client_state state;
 	struct fc_wire_welcome welcome;
+	uint64_t welcome_count;
 	struct fc_error refusal;
 	struct fc_wire_buffer input, output;
 	bool wants_close;

@@ -362,6 +362,28 @@ struct fc_catalog *fc_core_catalog(struct fc_core *core)
 	return core->catalog;
 }
 
+/* The loads are listed in order of submission, which is nearly that of arrival. */
+uint32_t fc_core_waiters(const struct fc_core *core, struct fc_core_waiter *waiters, uint32_t room)
+{
+	uint64_t now_ns = fc_core_now_ns(core);
+	uint32_t count = 0;
+	fc_list_for_each(link, &core->loads)
+	{
+		const struct fc_core_load *load = fc_container_of(link, struct fc_core_load, link);
+		if (load->state != FC_LOAD_PREPARE)
+			continue;
+		if (count == room)
+			break;
+		waiters[count++] = (struct fc_core_waiter){
+			.request = load->lookup.request,
+			.ssd_bytes = load->sched.ssd_bytes,
+			.waited_ns = now_ns > load->sched.arrival_ns ? now_ns - load->sched.arrival_ns : 0,
+			.priority = fc_sched_priority(&load->sched, now_ns),
+		};
+	}
+	return count;
+}
+
 void fc_core_stats(const struct fc_core *core, struct fc_stats *stats)
 {
 	*stats = (struct fc_stats){

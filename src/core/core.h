@@ -174,6 +174,16 @@ void fc_core_save_free(struct fc_core *core, struct fc_core_save *save);
 FC_MUST_USE int fc_core_copy_keys(const struct fc_core *core, struct fc_key **memory, uint64_t *room,
 				  const struct fc_key *from, uint64_t count);
 
+/* A load in the prepare queue. */
+struct fc_core_waiter {
+	uint64_t request;   /* of its lookup */
+	uint64_t ssd_bytes; /* to be read */
+	uint64_t waited_ns;
+	double priority; /* sched/sched.h */
+};
+/* Those that have waited longest, by arrival; returns how many, at most `room`. */
+uint32_t fc_core_waiters(const struct fc_core *core, struct fc_core_waiter *waiters, uint32_t room);
+
 void fc_core_stats(const struct fc_core *core, struct fc_stats *stats);
 
 #endif

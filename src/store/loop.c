@@ -198,7 +198,8 @@ static int sleep_ms(const struct fc_store *store)
 {
 	uint64_t wake_ns = fc_core_wake_ns(store->core);
 	if (store->remote != NULL)
-		wake_ns = fc_min_u64(wake_ns, fc_remote_wake_ns(store->remote));
+		wake_ns = fc_min_u64(wake_ns,
+				     fc_min_u64(fc_remote_wake_ns(store->remote), fc_report_wake_ns(&store->report)));
 	struct fc_clock clock = fc_clock_real();
 	uint64_t now_ns = fc_clock_now_ns(&clock);
 	if (wake_ns == UINT64_MAX)
@@ -293,6 +294,13 @@ static void close_all(struct fc_store *store)
 	fc_device_close(store->device);
 }
 
+static unsigned step_remote(struct fc_store *store)
+{
+	struct fc_clock clock = fc_clock_real();
+	fc_report_step(&store->report, store->core, fc_remote_client(store->remote), fc_clock_now_ns(&clock));
+	return fc_remote_step(store->remote);
+}
+
 void *fc_store_thread(void *context)
 {
 	struct fc_store *store = context;
@@ -306,7 +314,7 @@ void *fc_store_thread(void *context)
 		unsigned count = run_commands(store);
 		count += fc_core_step(store->core);
 		if (store->remote != NULL)
-			count += fc_remote_step(store->remote);
+			count += step_remote(store);
 		check_syncs(store);
 		if (count == 0)
 			sleep_until_something(store);

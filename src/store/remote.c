@@ -253,14 +253,15 @@ static bool transmit(struct fc_remote *remote, unsigned *count)
 /* Connects again when the last write of the connection before has ended. */
 static void step_closed(struct fc_remote *remote)
 {
+	if (now_ns() < remote->next_try_ns)
+		return;
+	remote->next_try_ns = now_ns() + RETRY_NS;
 	if (remote->is_fencing && fc_client_may_unlock(remote->client)) {
 		close_fd(&remote->lock_fd);
 		remote->is_fencing = false;
 	}
-	if (remote->is_fencing || fc_client_state(remote->client) == FC_CLIENT_REFUSED ||
-	    now_ns() < remote->next_try_ns)
+	if (remote->is_fencing || fc_client_state(remote->client) == FC_CLIENT_REFUSED)
 		return;
-	remote->next_try_ns = now_ns() + RETRY_NS;
 	(void)connect_to(remote, NULL); /* else it is tried again */
 }
 

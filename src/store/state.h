@@ -14,6 +14,7 @@
 
 #include "core/core.h"
 #include "store/remote.h"
+#include "store/report.h"
 
 #include <pthread.h>
 
@@ -38,6 +39,7 @@ struct fc_store {
 	struct fc_link syncs;     /* sync commands that wait */
 	struct fc_link looks;     /* match commands that have not been answered */
 	struct fc_remote *remote; /* NULL: embedded */
+	struct fc_report report;  /* for its daemon */
 
 	/* set at open */
 	struct fc_geometry geometry;
