@@ -30,6 +30,12 @@ void fc_catalog_free(struct fc_catalog *catalog)
 	fc_alloc_free(alloc, catalog, sizeof(*catalog));
 }
 
+const struct fc_superblock *fc_catalog_superblock(const struct fc_catalog *catalog, enum fc_medium medium)
+{
+	const struct fc_arena *arena = &catalog->arenas[medium];
+	return arena->is_open ? &arena->superblock : NULL;
+}
+
 void fc_catalog_on_loss(struct fc_catalog *catalog, void (*loss_cb)(void *context, struct fc_session_id id),
 			void *context)
 {

@@ -94,6 +94,9 @@ void fc_catalog_free(struct fc_catalog *catalog);
  */
 bool fc_catalog_is_settled(const struct fc_catalog *catalog);
 
+/* Of an open catalog; NULL when that medium has no arena. The catalog's. */
+const struct fc_superblock *fc_catalog_superblock(const struct fc_catalog *catalog, enum fc_medium medium);
+
 /* ---- what clients see of a segment ---- */
 
 struct fc_segment;

@@ -357,6 +357,11 @@ struct fc_directory *fc_core_directory(struct fc_core *core)
 	return core->directory;
 }
 
+uint64_t fc_core_area_bytes_max(const struct fc_core *core)
+{
+	return core->opts.catalog.area_bytes_max;
+}
+
 struct fc_catalog *fc_core_catalog(struct fc_core *core)
 {
 	return core->catalog;

@@ -154,6 +154,8 @@ void fc_core_free_all(struct fc_core *core);
 /* NULL when the core was opened with a directory. */
 struct fc_catalog *fc_core_catalog(struct fc_core *core);
 struct fc_directory *fc_core_directory(struct fc_core *core);
+/* No layer of a segment is longer: what a window takes at once. */
+uint64_t fc_core_area_bytes_max(const struct fc_core *core);
 
 /* FC_ELIMIT (requests_max), FC_EINVAL with text, FC_ENOMEM. */
 FC_MUST_USE int fc_core_load_submit(struct fc_core *core, const struct fc_load_opts *opts,

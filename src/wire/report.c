@@ -80,6 +80,17 @@ int fc_wire_get_session_found(int *code, uint64_t *blocks, const uint8_t *body, 
 
 /* ---- REPORT ---- */
 
+/* Bounds 1 ms * 2^(i/2), by integers: squared and in microseconds, 10^6 * 2^i. */
+uint32_t fc_wire_time_bucket(uint64_t duration_ns)
+{
+	uint64_t duration_us = fc_min_u64(duration_ns / 1000 + (duration_ns % 1000 != 0), UINT32_MAX);
+	uint64_t bound = 1000000;
+	uint32_t bucket = 0;
+	for (; bucket < FC_WIRE_TIME_BUCKETS - 1 && duration_us * duration_us > bound; bucket++)
+		bound *= 2;
+	return bucket;
+}
+
 /* The counters of a report, in the order of the wire. */
 static void list_counters(struct fc_wire_report *report, uint64_t *counters[FC_WIRE_REPORT_COUNTERS])
 {

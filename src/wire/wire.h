@@ -249,6 +249,9 @@ struct fc_wire_times {
 	uint64_t sum_ns;
 };
 
+/* Which of the counts a duration belongs to. */
+uint32_t fc_wire_time_bucket(uint64_t duration_ns);
+
 struct fc_wire_waiter {
 	uint64_t request; /* of its MATCH */
 	uint64_t ssd_bytes, waited_ns;
