@@ -23,6 +23,8 @@ static const struct fc_bench_measurement measurements[] = {
 	{"memory", "read one session from memory", fc_bench_memory},
 	{"lookup", "the index: look-ups and bytes", fc_bench_lookup},
 	{"open", "open a large arena, and match a long history in it", fc_bench_open},
+	{"capacity", "the catalog: memory of 100 million blocks", fc_bench_capacity},
+	{"churn", "the catalog: 24 hours of sessions that come and go", fc_bench_churn},
 	{"trace", "replay a recorded trace", fc_bench_trace},
 };
 

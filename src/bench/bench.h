@@ -113,6 +113,8 @@ int fc_bench_interleaved(struct fc_bench *bench, struct fc_error *error) FC_MUST
 int fc_bench_memory(struct fc_bench *bench, struct fc_error *error) FC_MUST_USE;
 int fc_bench_lookup(struct fc_bench *bench, struct fc_error *error) FC_MUST_USE;
 int fc_bench_open(struct fc_bench *bench, struct fc_error *error) FC_MUST_USE;
+int fc_bench_capacity(struct fc_bench *bench, struct fc_error *error) FC_MUST_USE;
+int fc_bench_churn(struct fc_bench *bench, struct fc_error *error) FC_MUST_USE;
 int fc_bench_trace(struct fc_bench *bench, struct fc_error *error) FC_MUST_USE;
 
 #endif
