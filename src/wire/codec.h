@@ -147,12 +147,19 @@ uint64_t fc_count_ranges(const struct fc_placed *placed);
 void fc_put_placed(struct fc_writer *writer, const struct fc_placed *placed);
 void fc_put_path(struct fc_writer *writer, const struct fc_path *path);
 
-/* Room in `store` for as many shapes and ranges, if the body can hold them; then fc_take_placed() puts shape `index` of
- * them there, its ranges behind the `*ranges_used` that are in use. The memory is not moved in between. */
-void fc_take_shape_room(struct fc_reader *reader, const struct fc_placing *placing, struct fc_shape_store *store,
-			uint64_t shape_count, uint64_t range_count);
-void fc_take_placed(struct fc_reader *reader, const struct fc_placing *placing, struct fc_shape_store *store,
-		    uint64_t index, uint64_t *ranges_used, struct fc_placed *placed);
+/* The shapes of one message, on their way into a store. Room for all of them is made at the beginning, if the body can
+ * hold them, so that none is moved while others point to it. */
+struct fc_shape_cursor {
+	struct fc_shape_store *store;
+	uint64_t shapes_used, ranges_used, range_count;
+};
+void fc_shape_cursor_begin(struct fc_shape_cursor *cursor, struct fc_reader *reader, const struct fc_placing *placing,
+			   struct fc_shape_store *store, uint64_t shape_count, uint64_t range_count);
+void fc_take_placed(struct fc_reader *reader, const struct fc_placing *placing, struct fc_shape_cursor *cursor,
+		    struct fc_placed *placed);
+/* As many ranges as were announced. */
+void fc_shape_cursor_end(const struct fc_shape_cursor *cursor, struct fc_reader *reader);
+
 /* With `is_whole`, the spans are exactly what resuming at path->blocks needs. */
 void fc_take_path(struct fc_reader *reader, const struct fc_placing *placing, bool is_whole, struct fc_path *path);
 /* Empty and not leased; keeps its memory. */

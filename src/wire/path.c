@@ -58,10 +58,11 @@ void fc_put_placed(struct fc_writer *writer, const struct fc_placed *placed)
 	}
 }
 
-void fc_take_shape_room(struct fc_reader *reader, const struct fc_placing *placing, struct fc_shape_store *store,
-			uint64_t shape_count, uint64_t range_count)
+void fc_shape_cursor_begin(struct fc_shape_cursor *cursor, struct fc_reader *reader, const struct fc_placing *placing,
+			   struct fc_shape_store *store, uint64_t shape_count, uint64_t range_count)
 {
 	uint64_t left = fc_reader_left(reader);
+	*cursor = (struct fc_shape_cursor){.store = store, .range_count = range_count};
 	if (shape_count > left / PLACED_BYTES || range_count > (left - shape_count * PLACED_BYTES) / RANGE_BYTES)
 		fc_reader_fail(reader, "%llu segments with %llu ranges in %llu bytes", (unsigned long long)shape_count,
 			       (unsigned long long)range_count, (unsigned long long)left);
@@ -116,26 +117,36 @@ static void check_placed(struct fc_reader *reader, const struct fc_placing *plac
 			       bits, (unsigned long long)bytes, (unsigned long long)arena->bytes, FC_TABLE_OFFSET);
 }
 
-void fc_take_placed(struct fc_reader *reader, const struct fc_placing *placing, struct fc_shape_store *store,
-		    uint64_t index, uint64_t *ranges_used, struct fc_placed *placed)
+void fc_take_placed(struct fc_reader *reader, const struct fc_placing *placing, struct fc_shape_cursor *cursor,
+		    struct fc_placed *placed)
 {
-	struct fc_shape *shape = &store->shapes[index];
-	*placed = (struct fc_placed){.shape = shape};
+	uint64_t ranges_left = cursor->range_count - cursor->ranges_used;
+	placed->segment = NULL;
 	placed->base.bits = fc_take_u64(reader, "address of a segment");
 	placed->header_bytes = fc_take_u64(reader, "header of a segment");
 	placed->align = fc_take_u32(reader, "alignment of a segment");
 	uint32_t range_count = fc_take_u32(reader, "ranges of a segment");
-	if (range_count == 0 || range_count > FC_RANGES_MAX || range_count > store->range_room - *ranges_used)
-		fc_reader_fail(reader, "segment of %u ranges; allowed are 1 to %d, and no more than were announced",
-			       range_count, FC_RANGES_MAX);
+	if (range_count == 0 || range_count > FC_RANGES_MAX || range_count > ranges_left)
+		fc_reader_fail(reader,
+			       "segment of %u ranges; allowed are 1 to %d, and %llu are left of what was announced",
+			       range_count, FC_RANGES_MAX, (unsigned long long)ranges_left);
 	if (reader->code != FC_OK)
 		return;
-	fc_shape_init(shape, store->ranges + *ranges_used);
+	struct fc_shape *shape = &cursor->store->shapes[cursor->shapes_used++];
+	fc_shape_init(shape, cursor->store->ranges + cursor->ranges_used);
+	cursor->ranges_used += range_count;
+	placed->shape = shape;
 	for (uint32_t i = 0; i < range_count && reader->code == FC_OK; i++)
 		take_range(reader, placing->geometry, shape);
-	*ranges_used += range_count;
 	if (reader->code == FC_OK)
 		check_placed(reader, placing, placed);
+}
+
+void fc_shape_cursor_end(const struct fc_shape_cursor *cursor, struct fc_reader *reader)
+{
+	if (cursor->ranges_used != cursor->range_count)
+		fc_reader_fail(reader, "%llu ranges; %llu were announced", (unsigned long long)cursor->ranges_used,
+			       (unsigned long long)cursor->range_count);
 }
 
 /* ---- a path ---- */
@@ -251,14 +262,15 @@ static void check_blocks(struct fc_reader *reader, const struct fc_geometry *geo
 			       (unsigned long long)fc_resume_granule(geometry));
 }
 
-/* Room for what the counts announce, and the counts that are believed from then on. */
-static void take_path_room(struct fc_reader *reader, const struct fc_placing *placing, struct fc_path *path)
+/* Room for what the counts announce, the counts, which are believed from then on, and the segments. */
+static void take_segments(struct fc_reader *reader, const struct fc_placing *placing, struct fc_path *path)
 {
+	struct fc_shape_cursor cursor;
 	uint32_t placed_count = fc_take_u32(reader, "number of segments");
 	uint32_t span_count = fc_take_u32(reader, "number of spans");
 	fc_take_zero(reader);
 	uint64_t range_count = fc_take_u64(reader, "number of ranges");
-	fc_take_shape_room(reader, placing, &path->shapes, placed_count, range_count);
+	fc_shape_cursor_begin(&cursor, reader, placing, &path->shapes, placed_count, range_count);
 	if (span_count > fc_reader_left(reader) / SPAN_BYTES)
 		fc_reader_fail(reader, "%u spans in %llu bytes", span_count,
 			       (unsigned long long)fc_reader_left(reader));
@@ -273,12 +285,9 @@ static void take_path_room(struct fc_reader *reader, const struct fc_placing *pl
 	}
 	path->placed_count = placed_count;
 	path->span_count = span_count;
-	uint64_t ranges_used = 0;
 	for (uint32_t i = 0; i < placed_count && reader->code == FC_OK; i++)
-		fc_take_placed(reader, placing, &path->shapes, i, &ranges_used, &path->placed[i]);
-	if (ranges_used != range_count)
-		fc_reader_fail(reader, "%llu ranges; %llu were announced", (unsigned long long)ranges_used,
-			       (unsigned long long)range_count);
+		fc_take_placed(reader, placing, &cursor, &path->placed[i]);
+	fc_shape_cursor_end(&cursor, reader);
 }
 
 void fc_take_path(struct fc_reader *reader, const struct fc_placing *placing, bool is_whole, struct fc_path *path)
@@ -290,7 +299,7 @@ void fc_take_path(struct fc_reader *reader, const struct fc_placing *placing, bo
 		path->bytes[medium] = fc_take_u64(reader, "bytes of a medium");
 	path->is_leased = fc_take_bool(reader, "lease");
 	check_blocks(reader, placing->geometry, path);
-	take_path_room(reader, placing, path);
+	take_segments(reader, placing, path);
 	for (uint32_t i = 0; i < path->span_count && reader->code == FC_OK; i++)
 		take_span(reader, path, &path->spans[i]);
 	if (reader->code == FC_OK)

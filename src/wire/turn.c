@@ -122,8 +122,9 @@ static void check_areas(struct fc_reader *reader, const struct fc_placing *placi
 static void take_grants(struct fc_reader *reader, const struct fc_placing *placing, struct fc_reservation *reservation)
 {
 	uint64_t grant_count = fc_take_u64(reader, "number of grants");
-	uint64_t range_count = fc_take_u64(reader, "number of ranges"), ranges_used = 0;
-	fc_take_shape_room(reader, placing, &reservation->shapes, grant_count, range_count);
+	uint64_t range_count = fc_take_u64(reader, "number of ranges");
+	struct fc_shape_cursor cursor;
+	fc_shape_cursor_begin(&cursor, reader, placing, &reservation->shapes, grant_count, range_count);
 	if (reader->code != FC_OK)
 		return;
 	if (fc_alloc_reserve(placing->alloc, (void **)&reservation->grants, &reservation->grant_room, grant_count,
@@ -133,13 +134,11 @@ static void take_grants(struct fc_reader *reader, const struct fc_placing *placi
 	}
 	for (uint64_t i = 0; i < grant_count && reader->code == FC_OK; i++) {
 		struct fc_placed *placed = &reservation->grants[i].placed;
-		fc_take_placed(reader, placing, &reservation->shapes, i, &ranges_used, placed);
+		fc_take_placed(reader, placing, &cursor, placed);
 		if (reader->code == FC_OK)
 			check_areas(reader, placing, placed);
 	}
-	if (ranges_used != range_count)
-		fc_reader_fail(reader, "grants of %llu ranges; %llu were announced", (unsigned long long)ranges_used,
-			       (unsigned long long)range_count);
+	fc_shape_cursor_end(&cursor, reader);
 	reservation->grant_count = (uint32_t)grant_count;
 }
 

@@ -4,6 +4,7 @@
 #include "format/arena.h"
 #include "fuzz/fuzz.h"
 #include "lib/world.h"
+#include "wire/messages.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -81,6 +82,33 @@ static void write_entry(const char *corpus, const char *name, uint8_t mode)
 	write_seed(corpus, name, head, sizeof(head), bytes, sizeof(bytes));
 }
 
+/* One file for every example, and one with all of them. */
+static void write_messages(const char *corpus)
+{
+	struct messages messages;
+	struct tracked_alloc tracked = {0};
+	struct fc_alloc alloc = tracked_alloc_interface(&tracked);
+	struct fc_wire_buffer one, all;
+	uint8_t mode = 4;
+	messages_init(&messages);
+	fc_wire_buffer_init(&one, &alloc);
+	fc_wire_buffer_init(&all, &alloc);
+	for (unsigned number = 0; messages_put(&messages, number, &one); number++) {
+		char name[64];
+		struct fc_wire_header header;
+		fuzz_check(fc_wire_header_decode(&header, one.bytes, NULL) == FC_OK, "example %u", number);
+		snprintf(name, sizeof(name), "wire/%02u-%s", number, fc_wire_type_name(header.type));
+		if (header.body_bytes > 0)
+			write_seed(corpus, name, &mode, 1, one.bytes, one.used);
+		fuzz_check(fc_wire_buffer_add(&all, one.bytes, one.used) == FC_OK, "no memory");
+		fc_wire_buffer_drop(&one, one.used);
+	}
+	mode = 3;
+	write_seed(corpus, "wire/all", &mode, 1, all.bytes, all.used);
+	fc_wire_buffer_deinit(&one);
+	fc_wire_buffer_deinit(&all);
+}
+
 int main(int argument_count, char **arguments)
 {
 	fuzz_check(argument_count == 2, "name the folder of the corpora");
@@ -95,5 +123,6 @@ int main(int argument_count, char **arguments)
 	write_header(corpus, "header/exact", &hybrid, 1);
 	write_entry(corpus, "header/entry", 24);
 	write_entry(corpus, "header/entry-exact", 8);
+	write_messages(corpus);
 	return 0;
 }
