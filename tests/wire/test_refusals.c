@@ -409,6 +409,14 @@ static void matched_is_checked(void **state)
 		{84, 4, 0, "segment of 0 ranges"},
 		{84, 4, 65, "segment of 65 ranges"},
 		{84, 4, 1, "header of 320 bytes"},
+	};
+	(void)state;
+	CHECK_CHANGES(4, changes);
+}
+
+static void ranges_and_spans_are_checked(void **state)
+{
+	static const struct change changes[] = {
 		/* ranges */
 		{88, 4, 4, "range of group 4; the geometry has 4"},
 		{92, 4, 1, "is reserved"},
@@ -643,6 +651,7 @@ int main(void)
 		cmocka_unit_test(a_broken_sentence_arrives_with_question_marks),
 		cmocka_unit_test(match_is_checked),
 		cmocka_unit_test(matched_is_checked),
+		cmocka_unit_test(ranges_and_spans_are_checked),
 		cmocka_unit_test(a_path_of_more_spans_than_needed_is_refused),
 		cmocka_unit_test(damage_is_checked),
 		cmocka_unit_test(reserve_is_checked),
