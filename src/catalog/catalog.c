@@ -109,6 +109,7 @@ void fc_catalog_segments(struct fc_catalog *catalog, bool (*each)(void *context,
 			continue;
 		struct fc_segment_info info = {
 			.placed = fc_segment_placed(catalog, segment),
+			.session_kind = segment->session_kind,
 			.turn = segment->turn,
 			.seq = segment->seq,
 			.start_block = segment->start_block,

@@ -246,6 +246,7 @@ FC_MUST_USE int fc_catalog_session_blocks(struct fc_catalog *catalog, struct fc_
 struct fc_segment_info {
 	struct fc_placed placed;
 	struct fc_session_id session; /* of what is named or kept as a spare; else {0, 0} */
+	enum fc_session_kind session_kind;
 	uint64_t turn, seq, start_block, end_block;
 	uint64_t bytes;        /* in whole chunks */
 	uint64_t blocks_named; /* by the index */
