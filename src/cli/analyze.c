@@ -4,6 +4,7 @@
 #include "base/check.h"
 #include "cli/analyze_report.h"
 #include "cli/commands.h"
+#include "cli/given.h"
 #include "cli/json_file.h"
 #include "cli/replay_trace.h"
 #include "report/page.h"
@@ -39,15 +40,18 @@ size_t fc_analyze_curve_sizes(const struct fc_analyze_report *report, uint64_t s
 
 static int write_page(const struct fc_analyze_report *report, struct fc_error *error)
 {
-	struct fc_page page = {0};
-	fc_page_begin(&page, "What a trace is made of", report->config->arguments[0]);
+	struct fc_page page = {0}, command = {0};
+	fc_page_begin(&page, fc_given_name(report->config->arguments[0]), NULL);
 	int code = fc_analyze_add_page(report, &page);
-	fc_page_end(&page, "flatcake analyze --report");
+	fc_given_add(report->config, "analyze", &command);
+	fc_page_end(&page, command.bytes);
+	page.is_out_of_memory |= command.is_out_of_memory;
 	if (code != FC_OK)
 		code = fc_error_set(error, code, "--report: %s", fc_code_text(code));
 	else
 		code = fc_page_write(&page, report->config->report_path, error);
 	fc_page_deinit(&page);
+	fc_page_deinit(&command);
 	return code;
 }
 

@@ -5,6 +5,7 @@
 #include "report/plot.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 static void add_curve(const struct fc_analyze_report *report, struct fc_page *page)
 {
@@ -73,22 +74,42 @@ static void add_distributions(const struct fc_analyze_report *report, struct fc_
 	add_distribution(page, &analysis->session_blocks, report->block_bytes,
 			 (struct fc_plot){.title = "KV of a session",
 					  .note = "Distinct blocks of all its requests.",
-					  .x = {.label = "size", .print = fc_human_print_bytes},
+					  .x = {.label = "size", .is_binary = true, .print = fc_human_print_bytes},
 					  .y = {.label = "sessions, up to this size"}});
+}
+
+/* What `print` prints, to be freed also after a failure. */
+static int print_to_text(const struct fc_analyze_report *report,
+			 int (*print)(const struct fc_analyze_report *report, FILE *file), char **text)
+{
+	size_t bytes = 0;
+	*text = NULL;
+	FILE *file = open_memstream(text, &bytes);
+	if (file == NULL)
+		return FC_ENOMEM;
+	int code = print(report, file);
+	if (fclose(file) != 0 && code == FC_OK)
+		code = FC_ENOMEM;
+	return code;
 }
 
 static int add_text(const struct fc_analyze_report *report, struct fc_page *page)
 {
-	char *text = NULL;
-	size_t bytes = 0;
-	FILE *file = open_memstream(&text, &bytes);
-	if (file == NULL)
-		return FC_ENOMEM;
-	int code = fc_analyze_print(report, file);
-	if (fclose(file) != 0 && code == FC_OK)
-		code = FC_ENOMEM;
+	char *text;
+	int code = print_to_text(report, fc_analyze_print, &text);
 	if (code == FC_OK)
 		fc_page_add_lines(page, text);
+	free(text);
+	return code;
+}
+
+int fc_analyze_add_words(const struct fc_analyze_report *report, bool is_brief, struct fc_page *page)
+{
+	char *text;
+	int code = print_to_text(report, fc_analyze_print_words, &text);
+	for (char *rest = text, *line; code == FC_OK && (line = strsep(&rest, "\n")) != NULL;)
+		if (*line != 0 && !(is_brief && line != text))
+			fc_page_add_words(page, NULL, line);
 	free(text);
 	return code;
 }
@@ -96,8 +117,11 @@ static int add_text(const struct fc_analyze_report *report, struct fc_page *page
 int fc_analyze_add_page(const struct fc_analyze_report *report, struct fc_page *page)
 {
 	fc_page_section(page, "What the trace is made of", NULL);
+	fc_page_begin_words(page);
+	int code = fc_analyze_add_words(report, false, page);
+	fc_page_end_words(page);
 	if (report->analysis->reference_count > 0)
 		add_curve(report, page);
 	add_distributions(report, page);
-	return add_text(report, page);
+	return code == FC_OK ? add_text(report, page) : code;
 }

@@ -206,15 +206,23 @@ static int print_curve(const struct fc_analyze_report *report, FILE *file)
 	return code;
 }
 
-/* Prints a sentence, wrapped. */
-static void FC_PRINTF(2, 3) say(FILE *file, const char *format, ...)
+/* Where sentences go, and whether they are wrapped there. */
+struct words {
+	FILE *file;
+	bool is_wrapped;
+};
+
+static void FC_PRINTF(2, 3) say(const struct words *words, const char *format, ...)
 {
 	char text[SENTENCE_BYTES];
 	va_list arguments;
 	va_start(arguments, format);
 	vsnprintf(text, sizeof(text), format, arguments);
 	va_end(arguments);
-	fc_describe_wrapped(text, 0, 0, file);
+	if (words->is_wrapped)
+		fc_describe_wrapped(text, 0, 0, words->file);
+	else
+		fprintf(words->file, "%s\n", text);
 }
 
 static void print_head(const struct fc_analyze_report *report, FILE *file)
@@ -231,7 +239,7 @@ static void print_head(const struct fc_analyze_report *report, FILE *file)
 	fprintf(file, "blocks of %u tokens; %s / %llu: %s a block\n", analysis->block_tokens, report->config->model,
 		(unsigned long long)report->config->scale, blocks_text(report, 1, block));
 	if (!analysis->are_sessions_inferred)
-		say(file,
+		say(&(struct words){file, true},
 		    "The trace does not say when sessions began: they are arranged so that %llu run at once "
 		    "(--concurrency). Times, and distances between sessions, depend on that.",
 		    (unsigned long long)report->config->concurrency);
@@ -241,13 +249,13 @@ static void print_head(const struct fc_analyze_report *report, FILE *file)
 	fputc('\n', file);
 }
 
-static void print_traffic(const struct fc_analyze_report *report, FILE *file)
+static void print_traffic(const struct fc_analyze_report *report, const struct words *words)
 {
 	const struct fc_analysis *analysis = report->analysis;
 	char agents[FC_HUMAN_BYTES], chats[FC_HUMAN_BYTES], once[FC_HUMAN_BYTES];
 	char tokens[FC_HUMAN_BYTES], history[FC_HUMAN_BYTES], size[FC_HUMAN_BYTES];
 	const uint64_t *kinds = analysis->traffic_requests;
-	say(file,
+	say(words,
 	    "This is %s: of the requests, %s belong to agents (sessions that exceed %s tokens), %s to chats, %s stand "
 	    "alone.",
 	    fc_traffic_name(report->judgement.traffic),
@@ -255,13 +263,13 @@ static void print_traffic(const struct fc_analyze_report *report, FILE *file)
 	    fc_human_count(analysis->agent_context_tokens, tokens),
 	    fc_human_percent(kinds[FC_TRAFFIC_CHAT], analysis->request_count, chats),
 	    fc_human_percent(kinds[FC_TRAFFIC_ONE_SHOT], analysis->request_count, once));
-	say(file,
+	say(words,
 	    "The median request adds %s tokens to a history of %s. The median session has %llu request%s and %s of KV.",
 	    fc_human_count(analysis->new_tokens.p50, tokens), fc_human_count(analysis->history_tokens.p50, history),
 	    (unsigned long long)analysis->session_requests.p50, analysis->session_requests.p50 == 1 ? "" : "s",
 	    blocks_text(report, (double)analysis->session_blocks.p50, size));
 	if (analysis->hits > 0)
-		say(file, "Half of the reuse comes after more than %s of other KV, a tenth after more than %s.",
+		say(words, "Half of the reuse comes after more than %s of other KV, a tenth after more than %s.",
 		    blocks_text(report, (double)analysis->reuse_blocks.p50, agents),
 		    blocks_text(report, (double)analysis->reuse_blocks.p90, chats));
 }
@@ -284,23 +292,23 @@ static const char *tiering_words(enum fc_tiering tiering)
 	       "how KV lies there decides.";
 }
 
-static void print_tiering(const struct fc_analyze_report *report, FILE *file)
+static void print_tiering(const struct fc_analyze_report *report, const struct words *words)
 {
 	const struct fc_analysis *analysis = report->analysis;
 	const struct fc_judgement *judgement = &report->judgement;
 	char best[FC_HUMAN_BYTES], dram[FC_HUMAN_BYTES], ssd[FC_HUMAN_BYTES], size[FC_HUMAN_BYTES];
 	double enough = (double)judgement->enough_blocks, active = analysis->active_sessions_mean;
-	say(file, "%s", tiering_words(judgement->tiering));
+	say(words, "%s", tiering_words(judgement->tiering));
 	fc_human_bytes(report->config->dram_bytes, size);
-	say(file, "Of all blocks, %s could hit; %s of DRAM alone hits %s. Behind it, SSD would serve %s of the hits.",
+	say(words, "Of all blocks, %s could hit; %s of DRAM alone hits %s. Behind it, SSD would serve %s of the hits.",
 	    fc_human_percent(analysis->hits, analysis->reference_count, best), size,
 	    fc_human_percent(judgement->dram_hits, analysis->reference_count, dram),
 	    fc_human_percent(analysis->tier_blocks, analysis->hits, ssd));
 	if (analysis->session_blocks.p50 > 0)
-		say(file, "%s holds %.1f median sessions, and %.1f are active.", size, judgement->sessions_in_dram,
+		say(words, "%s holds %.1f median sessions, and %.1f are active.", size, judgement->sessions_in_dram,
 		    analysis->active_sessions_mean);
 	if (analysis->hits > 0)
-		say(file,
+		say(words,
 		    "At this load, tiering would do from %s of DRAM on; %s would be enough alone, which is %s for each "
 		    "active session.",
 		    blocks_text(report, (double)judgement->tiering_blocks, best), blocks_text(report, enough, dram),
@@ -317,7 +325,16 @@ int fc_analyze_print(const struct fc_analyze_report *report, FILE *file)
 	fputc('\n', file);
 	if (code == FC_OK)
 		code = print_curve(report, file);
-	print_traffic(report, file);
-	print_tiering(report, file);
+	struct words words = {file, true};
+	print_traffic(report, &words);
+	print_tiering(report, &words);
 	return ferror(file) ? FC_EIO : code;
+}
+
+int fc_analyze_print_words(const struct fc_analyze_report *report, FILE *file)
+{
+	struct words words = {file, false};
+	print_traffic(report, &words);
+	print_tiering(report, &words);
+	return ferror(file) ? FC_EIO : FC_OK;
 }

@@ -20,9 +20,14 @@ struct fc_analyze_report {
 /* FC_ENOMEM, FC_EIO. */
 FC_MUST_USE int fc_analyze_print(const struct fc_analyze_report *report, FILE *file);
 
+/* The sentences at its end alone, a line each: what kind of traffic this is, and whether tiering would do. FC_EIO. */
+FC_MUST_USE int fc_analyze_print_words(const struct fc_analyze_report *report, FILE *file);
+
 /* NULL without memory. What would be 0/0 is null. */
 json_t *fc_analyze_json(const struct fc_analyze_report *report);
 
+/* Adds those sentences to a list of them on a page; with `is_brief`, what kind of traffic it is alone. FC_ENOMEM. */
+FC_MUST_USE int fc_analyze_add_words(const struct fc_analyze_report *report, bool is_brief, struct fc_page *page);
 /* Adds a section to a page (--report): the curve, and all that is printed. FC_ENOMEM. */
 FC_MUST_USE int fc_analyze_add_page(const struct fc_analyze_report *report, struct fc_page *page);
 

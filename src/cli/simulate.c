@@ -1,11 +1,13 @@
 /* `flatcake replay --simulate`: a trace on a simulated node, once for each policy and rate. */
 #include "cli/analyze_report.h"
 #include "cli/commands.h"
+#include "cli/given.h"
 #include "cli/json_file.h"
 #include "cli/progress.h"
 #include "cli/replay_trace.h"
 #include "cli/table.h"
 #include "replay/simulation_report.h"
+#include "replay/simulation_words.h"
 #include "report/page.h"
 
 #include <stdio.h>
@@ -40,6 +42,8 @@ static int run(struct simulate *simulate, struct fc_error *error)
 	int code = fc_simulation_init(&simulate->simulation, &opts, error);
 	if (code != FC_OK)
 		return code;
+	if (simulate->config.report_path != NULL && fc_simulation_want_maps(&simulate->simulation) != FC_OK)
+		return fc_error_set(error, FC_ENOMEM, "--report: no memory for maps");
 	fc_progress_init(&simulate->progress, stderr, fc_clock_real(), "simulate", simulate->simulation.run_count);
 	code = fc_simulation_run(&simulate->simulation, error);
 	fc_progress_deinit(&simulate->progress);
@@ -48,37 +52,62 @@ static int run(struct simulate *simulate, struct fc_error *error)
 
 /* ---- the page ---- */
 
-static int add_analysis(struct fc_analyze_report *report, void *context, struct fc_error *error)
+struct sections {
+	const struct simulate *simulate;
+	struct fc_page *page;
+};
+
+static int add_sections(struct fc_analyze_report *analysis, void *context, struct fc_error *error)
 {
-	int code = fc_analyze_add_page(report, context);
+	const struct sections *sections = context;
+	const struct fc_simulation *simulation = &sections->simulate->simulation;
+	struct fc_page *page = sections->page;
+	fc_page_section(page, "In short", NULL);
+	fc_page_begin_words(page);
+	int code = fc_analyze_add_words(analysis, true, page);
+	fc_simulation_add_words(simulation, page);
+	fc_page_end_words(page);
+	if (code == FC_OK)
+		code = fc_simulation_report(simulation, page);
+	if (code == FC_OK)
+		code = fc_analyze_add_page(analysis, page);
 	return code == FC_OK ? FC_OK : fc_error_set(error, code, "--report: %s", fc_code_text(code));
 }
 
-static int add_sections(const struct simulate *simulate, struct fc_page *page, struct fc_error *error)
+static int add_body(const struct simulate *simulate, struct fc_page *page, struct fc_error *error)
 {
-	int code = fc_simulation_report(&simulate->simulation, page);
-	if (code != FC_OK)
-		return fc_error_set(error, code, "--report: %s", fc_code_text(code));
 	struct fc_config config = simulate->config;
-	config.dram_bytes = config.memory_bytes;
+	config.dram_bytes = simulate->simulation.runs[simulate->simulation.run_count - 1].memory_bytes;
 	struct fc_analyze_report analysis = {.config = &config, .trace = simulate->trace};
-	return fc_analyze_with(&analysis, add_analysis, page, error);
+	struct sections sections = {simulate, page};
+	return fc_analyze_with(&analysis, add_sections, &sections, error);
+}
+
+static void print_lead(const struct simulate *simulate, char *lead, size_t bytes)
+{
+	char requests[FC_HUMAN_BYTES], ssd[FC_HUMAN_BYTES], sessions[FC_HUMAN_BYTES + 16] = "";
+	if (simulate->trace->session_count > 0)
+		snprintf(sessions, sizeof(sessions), " of %u sessions", simulate->trace->session_count);
+	snprintf(lead, bytes, "%s requests%s, simulated: KV of %s, a node like %s, %s of SSD",
+		 fc_human_count(simulate->trace->request_count, requests), sessions, simulate->geometry.name,
+		 fc_given_name(simulate->hardware.name), fc_human_bytes(simulate->config.ssd_bytes, ssd));
 }
 
 static int write_page(const struct simulate *simulate, struct fc_error *error)
 {
 	const struct fc_config *config = &simulate->config;
-	struct fc_page page = {0};
-	char lead[512], ssd[FC_HUMAN_BYTES];
-	snprintf(lead, sizeof(lead), "%u requests of %u sessions; %s on %s, with %s of SSD",
-		 simulate->trace->request_count, simulate->trace->session_count, simulate->geometry.name,
-		 simulate->hardware.name, fc_human_bytes(config->ssd_bytes, ssd));
-	fc_page_begin(&page, config->arguments[0], lead);
-	int code = add_sections(simulate, &page, error);
-	fc_page_end(&page, "flatcake replay --simulate --report");
+	struct fc_page page = {0}, command = {0};
+	char lead[512];
+	print_lead(simulate, lead, sizeof(lead));
+	fc_page_begin(&page, fc_given_name(config->arguments[0]), lead);
+	int code = add_body(simulate, &page, error);
+	fc_given_add(config, "replay", &command);
+	fc_page_end(&page, command.bytes);
+	page.is_out_of_memory |= command.is_out_of_memory;
 	if (code == FC_OK)
 		code = fc_page_write(&page, config->report_path, error);
 	fc_page_deinit(&page);
+	fc_page_deinit(&command);
 	return code;
 }
 

@@ -68,6 +68,7 @@ struct engine {
 	struct fc_paths paths;
 	struct fc_arrivals arrivals;
 	struct fc_world_event arrival;
+	struct fc_map_taker maps;
 	struct fc_link waiting, requests; /* those that wait for room; all that are under way */
 	struct worker *workers;
 	uint64_t active_count, active_max;
@@ -228,6 +229,7 @@ static void save(struct engine *engine, struct request *request)
 	engine->outcome->output_tokens += request->traced->output_tokens;
 	turn->shared_blocks = fc_oracle_shared(engine->oracle, request->path->numbers, request->path->count);
 	fc_turn_set_points(turn, prompt_blocks, request->turn.load.blocks, engine->granule);
+	fc_map_taker_saving(&engine->maps, &request->turn);
 	int code = engine->policy->ops->save(engine->policy, &request->turn, &error);
 	if (code != FC_OK)
 		fail(engine, code, &error, request->number);
@@ -678,6 +680,8 @@ static int init(struct engine *engine)
 		code = fc_paths_init(&engine->paths, opts->trace, engine->oracle, opts->geometry->name,
 				     opts->config->is_storing_replies);
 	if (code == FC_OK)
+		code = fc_map_taker_init(&engine->maps, opts->maps, engine->env.number_max, opts->trace->request_count);
+	if (code == FC_OK)
 		code = fc_arrivals_init(&engine->arrivals, opts->trace, opts->rate_per_s, opts->config->seed,
 					now_ns(engine));
 	if (code != FC_OK && engine->error->code == FC_OK)
@@ -696,12 +700,22 @@ static void note_machine(struct engine *engine)
 		outcome->drive_busy_ns += machine->drives[i].busy_ns;
 }
 
+static bool step(struct engine *engine)
+{
+	if (!fc_world_step(&engine->world))
+		return false;
+	int code = fc_map_taker_take(&engine->maps, engine->policy, engine->outcome->requests);
+	if (code != FC_OK && engine->code == FC_OK)
+		engine->code = fc_error_set(engine->error, code, "no memory for a map of the arena");
+	return true;
+}
+
 static int run(struct engine *engine)
 {
 	uint64_t start_ns = now_ns(engine);
 	uint32_t total = engine->opts->trace->request_count;
 	admit(engine);
-	while (engine->code == FC_OK && engine->outcome->requests < total && fc_world_step(&engine->world))
+	while (engine->code == FC_OK && engine->outcome->requests < total && step(engine))
 		;
 	fc_check(engine->code != FC_OK || engine->outcome->requests == total); /* nobody waits for nothing */
 	engine->outcome->elapsed_ns = now_ns(engine) - start_ns;
@@ -728,6 +742,7 @@ static void deinit(struct engine *engine)
 		drop_requests(engine);
 		engine->policy->ops->close(engine->policy);
 	}
+	fc_map_taker_deinit(&engine->maps);
 	fc_arrivals_deinit(&engine->arrivals);
 	fc_paths_deinit(&engine->paths);
 	fc_oracle_free(engine->oracle);

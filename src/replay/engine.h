@@ -18,6 +18,7 @@
 #ifndef FC_REPLAY_ENGINE_H
 #define FC_REPLAY_ENGINE_H
 
+#include "replay/arena_map.h"
 #include "replay/outcome.h"
 #include "replay/paths.h"
 #include "trace/trace.h"
@@ -31,6 +32,7 @@ struct fc_engine_opts {
 	const struct fc_policy_type *policy;
 	const char *settings; /* "NAME.KEY=VALUE,..."; NULL: none */
 	uint64_t memory_bytes, ssd_bytes;
+	struct fc_arena_map *maps; /* FC_MAP_MOMENTS that are to be taken; NULL: none */
 	double rate_per_s; /* INFINITY: --streams + 2 requests a worker are always under way, as in a live replay */
 };
 

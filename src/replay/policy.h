@@ -79,6 +79,16 @@ struct fc_policy_env {
 
 struct fc_policy;
 
+/* Bytes of the SSD that are in use, laid down by one write. */
+struct fc_policy_piece {
+	uint64_t offset, bytes;
+	bool is_shared;   /* a prompt of several conversations */
+	bool is_point;    /* resume points alone, of which a load reads one */
+	bool is_by_block; /* the policy knows no sessions: it is the block `number`; else it is of `session` */
+	struct fc_session_id session;
+	uint32_t number;
+};
+
 struct fc_policy_ops {
 	int (*load)(struct fc_policy *policy, struct fc_policy_turn *turn, struct fc_error *error);
 	void (*start)(struct fc_policy *policy, struct fc_policy_turn *turn);
@@ -86,6 +96,10 @@ struct fc_policy_ops {
 	void (*end)(struct fc_policy *policy, struct fc_policy_turn *turn);
 	void (*stats)(struct fc_policy *policy, struct fc_policy_stats *stats);
 	void (*close)(struct fc_policy *policy);
+	/* Calls `each` for all that lies on the SSD and returns how long the arena is: for pictures of it
+	 * (arena_map.h). NULL: the policy says nothing about where things lie. */
+	uint64_t (*layout)(struct fc_policy *policy, void (*each)(void *context, const struct fc_policy_piece *piece),
+			   void *context);
 };
 
 struct fc_policy {

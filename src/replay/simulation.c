@@ -92,6 +92,19 @@ static int list_memories(const struct fc_simulation_opts *opts, uint64_t memorie
 	return code;
 }
 
+int fc_simulation_want_maps(struct fc_simulation *simulation)
+{
+	size_t count = simulation->policy_count;
+	struct fc_simulated *last = simulation->runs + simulation->run_count - count;
+	simulation->maps = fc_jobs_alloc(count * FC_MAP_MOMENTS * sizeof(*simulation->maps));
+	if (simulation->maps == NULL)
+		return FC_ENOMEM;
+	simulation->map_count = count * FC_MAP_MOMENTS;
+	for (size_t i = 0; i < count; i++)
+		last[i].maps = &simulation->maps[i * FC_MAP_MOMENTS];
+	return FC_OK;
+}
+
 int fc_simulation_init_runs(struct fc_simulation *simulation, const struct fc_simulation_opts *opts,
 			    const struct fc_simulated *model, size_t count, struct fc_error *error)
 {
@@ -157,6 +170,7 @@ int fc_simulation_init(struct fc_simulation *simulation, const struct fc_simulat
 void fc_simulation_deinit(struct fc_simulation *simulation)
 {
 	fc_jobs_free(simulation->outcomes, simulation->run_count * sizeof(struct fc_outcome));
+	fc_jobs_free(simulation->maps, simulation->map_count * sizeof(*simulation->maps));
 	for (size_t i = 0; i < simulation->table_count; i++)
 		fc_path_table_deinit(&simulation->tables[i]);
 	free(simulation->tables);
@@ -187,6 +201,7 @@ static void run_one(const struct fc_simulation *simulation, const struct fc_simu
 		.memory_bytes = run->memory_bytes,
 		.ssd_bytes = run->ssd_bytes,
 		.rate_per_s = run->rate_per_s,
+		.maps = run->maps,
 	};
 	if (fc_engine_run(&opts, run->outcome, &error) != FC_OK)
 		run->outcome->error = error;

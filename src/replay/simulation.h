@@ -26,6 +26,7 @@ struct fc_simulated {
 	uint64_t memory_bytes, ssd_bytes;
 	double rate_per_s;
 	struct fc_outcome *outcome;
+	struct fc_arena_map *maps;         /* FC_MAP_MOMENTS, in shared memory; NULL: none is wanted */
 	const struct fc_path_table *paths; /* made by fc_simulation_run() */
 };
 
@@ -35,7 +36,9 @@ struct fc_simulation {
 	size_t run_count;
 	size_t policy_count, rate_count; /* of planned ones; the rest of run_count is amounts of memory */
 	struct fc_outcome *outcomes;     /* shared memory */
-	struct fc_path_table *tables;    /* one for each trace */
+	struct fc_arena_map *maps;       /* the same, once fc_simulation_want_maps() has been called */
+	size_t map_count;
+	struct fc_path_table *tables; /* one for each trace */
 	size_t table_count;
 };
 
@@ -46,6 +49,8 @@ FC_MUST_USE int fc_simulation_init(struct fc_simulation *simulation, const struc
 /* `count` runs like `model`, to be changed one by one before they are run. FC_ENOMEM. */
 FC_MUST_USE int fc_simulation_init_runs(struct fc_simulation *simulation, const struct fc_simulation_opts *opts,
 					const struct fc_simulated *model, size_t count, struct fc_error *error);
+/* The last `policy_count` runs, at the last rate with the last memory, are to draw where sessions lie. FC_ENOMEM. */
+FC_MUST_USE int fc_simulation_want_maps(struct fc_simulation *simulation);
 void fc_simulation_deinit(struct fc_simulation *simulation);
 
 /* Runs them all, config->job_count at once. The error of the first that failed, in their order; the others' outcomes

@@ -1,95 +1,98 @@
-/* Policies keep their colour through the whole page. With several rates there are lines over the load, with several
- * amounts of DRAM lines over those; what concerns one run is shown at the last rate and the last amount. With one of
- * either there are bars instead of the lines. */
+/* Policies keep their colour through the whole page, and over pages. FlatCake stands beside the alternatives in one set
+ * of plots, and beside itself without one of its mechanisms in another. With several rates there are lines over the
+ * load, with several amounts of DRAM lines over those; what concerns one run is shown at the last rate and the last
+ * amount. With one of either there are bars instead of the lines. */
 #include "replay/simulation_report.h"
 
 #include "cli/table.h"
+#include "replay/simulation_map.h"
+#include "replay/simulation_numbers.h"
+#include "replay/simulation_words.h"
 #include "report/page.h"
 #include "report/plot.h"
 
-#include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 #define NS_PER_S 1e9
 #define PERCENTS 101
+#define RATES_SHOWN 64   /* points of a line over time */
+#define LONG_S 10800     /* beyond this, time is in hours */
+#define BARS_RATIO_MAX 6 /* a bar that is longer than this times the shortest is cut, to show the others */
+#define BARS_RATIO_SHOWN 3
 
 struct report {
-	const struct fc_simulation *simulation;
+	struct fc_simulation_shape shape;
 	struct fc_page *page;
-	size_t policy_count, rate_count, memory_count;
-	const struct fc_simulated *last; /* the runs at the last rate with the last memory, one for each policy */
-	double *values;                  /* scratch: x and y of the series of one plot */
+	size_t *cast; /* of shape.last: who is in the plots that come */
+	size_t cast_count;
+	double *values; /* scratch: x and y of the series of one plot */
 	struct fc_plot_series *series;
-	const char **names;                  /* scratch: of the policies */
-	char point[2 * FC_HUMAN_BYTES + 32]; /* the last rate and memory */
+	const char **names; /* scratch: of the policies */
 };
 
-/* ---- numbers and their units ---- */
+/* ---- who is shown, and how ---- */
 
-static void print_seconds(char *string, size_t bytes, double value)
+static bool is_in_first_plots(const struct fc_simulated *run)
 {
-	char text[FC_HUMAN_BYTES];
-	snprintf(string, bytes, "%s", value <= 0 ? "0 s" : fc_human_ns((uint64_t)llround(value * NS_PER_S), text));
+	return !fc_policy_is_variant(run->policy);
 }
 
-static void print_bandwidth(char *string, size_t bytes, double value)
+static bool is_in_second_plots(const struct fc_simulated *run)
 {
-	snprintf(string, bytes, value < 1e9 && value > 0 ? "%.4g MB/s" : "%.4g GB/s",
-		 value < 1e9 && value > 0 ? value / 1e6 : value / 1e9);
+	return fc_policy_is_variant(run->policy) || fc_policy_is_flat(run->policy);
 }
 
-static double share(double part, double whole)
+static void choose_cast(struct report *report, bool (*is_chosen)(const struct fc_simulated *run))
 {
-	return whole > 0 ? part / whole : NAN;
+	report->cast_count = 0;
+	for (size_t i = 0; i < report->shape.policy_count; i++)
+		if (is_chosen(&report->shape.last[i]))
+			report->cast[report->cast_count++] = i;
 }
 
-static double delivered(const struct fc_outcome *outcome)
+static const struct fc_simulated *cast_run(const struct report *report, size_t i)
 {
-	return share((double)outcome->delivered_blocks, (double)outcome->possible_blocks);
+	return &report->shape.last[report->cast[i]];
 }
 
-static double mean_s(const struct fc_histogram *histogram)
+struct look {
+	const char *name;
+	unsigned colour;
+	bool is_dashed, is_dotted;
+};
+
+/* Relatives share a colour. */
+static const struct look looks[] = {
+	{"flat", 0, false, false},         {"mooncake", 1, false, false},       {"mooncake-gds", 1, true, false},
+	{"lmcache", 2, false, false},      {"lmcache-raw", 2, true, false},     {"hicache", 3, false, false},
+	{"vllm-offload", 4, false, false}, {"file-per-block", 5, false, false}, {"recompute", 6, false, false},
+	{"infinite-dram", 6, true, false}, {"flat-one-queue", 7, false, false}, {"flat-fifo", 7, true, false},
+	{"flat-no-merge", 5, true, false}, {"flat-no-overlap", 3, true, false}, {"flat-no-consolidate", 4, true, false},
+};
+
+static void set_look(struct fc_plot_series *series, const struct fc_policy_type *policy, size_t index)
 {
-	double mean;
-	return fc_histogram_mean(histogram, &mean) ? mean / NS_PER_S : NAN;
+	series->is_strong = fc_policy_is_flat(policy);
+	series->colour = (unsigned)(index % FC_PLOT_COLOURS);
+	series->is_dotted = true; /* a policy that the table does not have */
+	for (size_t i = 0; i < fc_array_len(looks); i++) {
+		if (strcmp(looks[i].name, policy->name) != 0)
+			continue;
+		series->colour = looks[i].colour;
+		series->is_dashed = looks[i].is_dashed;
+		series->is_dotted = looks[i].is_dotted;
+	}
 }
 
-static double ttft_mean_s(const struct fc_outcome *outcome)
+/* Series number `at` of the plot, for the policy number `policy`. */
+static struct fc_plot_series *begin_series(struct report *report, size_t at, size_t policy, size_t count)
 {
-	return mean_s(&outcome->ttft);
-}
-
-static double percentile_s(const struct fc_histogram *histogram, double percent)
-{
-	uint64_t value;
-	return fc_histogram_percentile(histogram, percent, &value) ? (double)value / NS_PER_S : NAN;
-}
-
-static double ttft_p99_s(const struct fc_outcome *outcome)
-{
-	return percentile_s(&outcome->ttft, 99);
-}
-
-/* ---- over the load ---- */
-
-static bool has_ended(const struct fc_simulated *run)
-{
-	return run->outcome->error.code == FC_OK;
-}
-
-static struct fc_plot_series *begin_series(struct report *report, size_t index, const char *name, size_t count)
-{
-	double *x = report->values + index * 2 * (FC_SERIES_INTERVALS + PERCENTS);
-	report->series[index] = (struct fc_plot_series){
-		.name = name,
-		.x = x,
-		.y = x + FC_SERIES_INTERVALS + PERCENTS,
-		.count = count,
-		.colour = (unsigned)(index % FC_PLOT_COLOURS),
-		.is_dashed = index >= FC_PLOT_COLOURS,
-	};
-	return &report->series[index];
+	const struct fc_policy_type *type = report->shape.last[policy].policy;
+	double *x = report->values + at * 2 * (FC_SERIES_INTERVALS + PERCENTS);
+	report->series[at] = (struct fc_plot_series){
+		.name = type->name, .x = x, .y = x + FC_SERIES_INTERVALS + PERCENTS, .count = count};
+	set_look(&report->series[at], type, policy);
+	return &report->series[at];
 }
 
 static void set_point(const struct fc_plot_series *series, size_t point, double x, double y)
@@ -98,21 +101,24 @@ static void set_point(const struct fc_plot_series *series, size_t point, double 
 	((double *)(uintptr_t)series->y)[point] = y;
 }
 
+/* ---- lines over the load and over the DRAM ---- */
+
 /* The runs of a policy that are `stride` apart, up to the last. */
 static void add_lines(struct report *report, struct fc_plot plot, size_t count, size_t stride,
 		      double (*x_of)(const struct fc_simulated *run), double (*y_of)(const struct fc_outcome *outcome))
 {
-	const struct fc_simulated *first = report->last - (count - 1) * stride;
 	count = count < FC_SERIES_INTERVALS ? count : FC_SERIES_INTERVALS;
-	for (size_t policy = 0; policy < report->policy_count; policy++) {
-		struct fc_plot_series *series = begin_series(report, policy, first[policy].policy->name, count);
+	const struct fc_simulated *first = report->shape.last - (count - 1) * stride;
+	for (size_t at = 0; at < report->cast_count; at++) {
+		size_t policy = report->cast[at];
+		struct fc_plot_series *series = begin_series(report, at, policy, count);
 		for (size_t i = 0; i < count; i++) {
 			const struct fc_simulated *run = &first[i * stride + policy];
-			set_point(series, i, x_of(run), has_ended(run) ? y_of(run->outcome) : NAN);
+			set_point(series, i, x_of(run), fc_run_has_ended(run) ? y_of(run->outcome) : NAN);
 		}
 	}
 	plot.series = report->series;
-	plot.series_count = report->policy_count;
+	plot.series_count = report->cast_count;
 	fc_plot_add(report->page, &plot);
 }
 
@@ -129,7 +135,7 @@ static double memory_of(const struct fc_simulated *run)
 static void add_over_load(struct report *report, struct fc_plot plot, double (*y_of)(const struct fc_outcome *outcome))
 {
 	plot.x = (struct fc_axis){.label = "requests per second", .is_from_zero = true};
-	add_lines(report, plot, report->rate_count, report->policy_count, rate_of, y_of);
+	add_lines(report, plot, report->shape.rate_count, report->shape.policy_count, rate_of, y_of);
 }
 
 static void add_over_memory(struct report *report, struct fc_plot plot,
@@ -139,7 +145,8 @@ static void add_over_memory(struct report *report, struct fc_plot plot,
 				  .is_logarithmic = true,
 				  .is_binary = true,
 				  .print = fc_human_print_bytes};
-	add_lines(report, plot, report->memory_count, report->policy_count * report->rate_count, memory_of, y_of);
+	add_lines(report, plot, report->shape.memory_count, report->shape.policy_count * report->shape.rate_count,
+		  memory_of, y_of);
 }
 
 static void add_all_lines(struct report *report, void (*add)(struct report *report, struct fc_plot plot,
@@ -151,15 +158,15 @@ static void add_all_lines(struct report *report, void (*add)(struct report *repo
 	};
 	struct fc_plot mean = {
 		.title = "Time to first token, mean",
-		.y = {.label = "mean", .is_logarithmic = true, .print = print_seconds},
+		.y = {.label = "mean", .is_logarithmic = true, .print = fc_print_axis_seconds},
 	};
 	struct fc_plot p99 = {
 		.title = "Time to first token, 99th percentile",
-		.y = {.label = "p99", .is_logarithmic = true, .print = print_seconds},
+		.y = {.label = "99th percentile", .is_logarithmic = true, .print = fc_print_axis_seconds},
 	};
-	add(report, hits, delivered);
-	add(report, mean, ttft_mean_s);
-	add(report, p99, ttft_p99_s);
+	add(report, hits, fc_run_of_possible);
+	add(report, mean, fc_run_ttft_mean_s);
+	add(report, p99, fc_run_ttft_p99_s);
 }
 
 /* ---- bars ---- */
@@ -167,15 +174,16 @@ static void add_all_lines(struct report *report, void (*add)(struct report *repo
 static void add_hit_bars(struct report *report)
 {
 	static const char *const parts[] = {"delivered / possible"};
-	for (size_t i = 0; i < report->policy_count; i++) {
-		double value = has_ended(&report->last[i]) ? delivered(report->last[i].outcome) : 0;
-		report->names[i] = report->last[i].policy->name;
+	for (size_t i = 0; i < report->cast_count; i++) {
+		const struct fc_simulated *run = cast_run(report, i);
+		double value = fc_run_has_ended(run) ? fc_run_of_possible(run->outcome) : 0;
+		report->names[i] = run->policy->name;
 		report->values[i] = isfinite(value) ? value : 0;
 	}
 	struct fc_bars bars = {
 		.title = "Delivered prefix, of what any cache could have had",
 		.names = report->names,
-		.count = report->policy_count,
+		.count = report->cast_count,
 		.part_names = parts,
 		.part_count = 1,
 		.lengths = report->values,
@@ -184,30 +192,46 @@ static void add_hit_bars(struct report *report)
 	fc_bars_add(report->page, &bars);
 }
 
-static void add_time_bars(struct report *report)
+/* What the picture's width should stand for, so that short bars can be told apart; 0: nothing need be cut. */
+static double time_bars_max(const struct report *report)
+{
+	double least = INFINITY, most = 0;
+	for (size_t i = 0; i < report->cast_count; i++) {
+		const struct fc_simulated *run = cast_run(report, i);
+		double mean = fc_run_has_ended(run) ? fc_run_ttft_mean_s(run->outcome) : NAN;
+		if (!isfinite(mean) || mean <= 0)
+			continue;
+		least = fmin(least, mean);
+		most = fmax(most, mean);
+	}
+	return most > BARS_RATIO_MAX * least ? BARS_RATIO_SHOWN * least : 0;
+}
+
+static void add_time_bars(struct report *report, const char *title)
 {
 	const char *parts[FC_TTFT_PART_COUNT];
 	for (int part = 0; part < FC_TTFT_PART_COUNT; part++)
 		parts[part] = fc_ttft_part_name((enum fc_ttft_part)part);
-	for (size_t i = 0; i < report->policy_count; i++) {
-		const struct fc_simulated *run = &report->last[i];
+	for (size_t i = 0; i < report->cast_count; i++) {
+		const struct fc_simulated *run = cast_run(report, i);
 		report->names[i] = run->policy->name;
 		for (int part = 0; part < FC_TTFT_PART_COUNT; part++) {
-			double value = has_ended(run) ? mean_s(&run->outcome->parts[part]) : 0;
+			double value = fc_run_has_ended(run) ? fc_run_mean_s(&run->outcome->parts[part]) : 0;
 			report->values[i * FC_TTFT_PART_COUNT + (size_t)part] = isfinite(value) ? value : 0;
 		}
 	}
 	struct fc_bars bars = {
-		.title = "Where the time to the first token went, mean",
+		.title = title,
 		.note = "queue: until its history began to move; read: until it was in place; ready: until the engine "
-			"took "
-			"the request; prefill: until its first token.",
+			"took the request; prefill: until its first token. A bar with a slit is longer than the "
+			"picture.",
 		.names = report->names,
-		.count = report->policy_count,
+		.count = report->cast_count,
 		.part_names = parts,
 		.part_count = FC_TTFT_PART_COUNT,
 		.lengths = report->values,
-		.print = print_seconds,
+		.length_max = time_bars_max(report),
+		.print = fc_print_seconds,
 	};
 	fc_bars_add(report->page, &bars);
 }
@@ -218,33 +242,43 @@ static void add_distribution(struct report *report)
 {
 	struct fc_plot plot = {
 		.title = "Time to first token, distribution",
-		.x = {.label = "time to first token", .is_logarithmic = true, .print = print_seconds},
+		.x = {.label = "time to first token", .is_logarithmic = true, .print = fc_print_axis_seconds},
 		.y = {.label = "share of the requests", .is_from_zero = true, .print = fc_human_print_share},
 	};
-	for (size_t i = 0; i < report->policy_count; i++) {
-		const struct fc_simulated *run = &report->last[i];
+	for (size_t i = 0; i < report->cast_count; i++) {
+		const struct fc_simulated *run = cast_run(report, i);
 		struct fc_plot_series *series =
-			begin_series(report, i, run->policy->name, has_ended(run) ? PERCENTS : 0);
+			begin_series(report, i, report->cast[i], fc_run_has_ended(run) ? PERCENTS : 0);
 		for (size_t percent = 0; percent < series->count; percent++)
-			set_point(series, percent, percentile_s(&run->outcome->ttft, (double)percent),
+			set_point(series, percent, fc_run_percentile_s(&run->outcome->ttft, (double)percent),
 				  (double)percent / 100);
 	}
 	plot.series = report->series;
-	plot.series_count = report->policy_count;
+	plot.series_count = report->cast_count;
 	fc_plot_add(report->page, &plot);
 }
 
-/* Amounts per second over time, up to the last interval that has any. */
-static void add_rates(struct fc_plot_series *line, const struct fc_series *series)
+static size_t intervals_of(const struct fc_series *series)
 {
-	double interval_s = (double)series->interval_ns / NS_PER_S;
 	size_t count = 0;
 	for (size_t i = 0; i < FC_SERIES_INTERVALS && series->interval_ns > 0; i++)
 		if (series->amounts[i] > 0)
 			count = i + 1;
-	for (size_t i = 0; i < count; i++)
-		set_point(line, i, ((double)i + 0.5) * interval_s, (double)series->amounts[i] / interval_s);
-	line->count = count;
+	return count;
+}
+
+/* Gigabytes per second over time, some intervals together, up to the last that has any. */
+static void add_rates(struct fc_plot_series *line, const struct fc_series *series, double unit_s)
+{
+	size_t count = intervals_of(series), each = (count + RATES_SHOWN - 1) / RATES_SHOWN;
+	double point_s = (double)each * (double)series->interval_ns / NS_PER_S;
+	for (size_t i = 0; i < count; i += each) {
+		double sum = 0;
+		for (size_t j = i; j < i + each && j < FC_SERIES_INTERVALS; j++)
+			sum += (double)series->amounts[j];
+		set_point(line, line->count, ((double)line->count + 0.5) * point_s / unit_s, sum / point_s / 1e9);
+		line->count++;
+	}
 }
 
 static void add_bandwidth(struct report *report)
@@ -252,19 +286,26 @@ static void add_bandwidth(struct report *report)
 	struct fc_plot plot = {
 		.title = "SSD reads over time",
 		.note = "All drives together, whoever reads.",
-		.x = {.label = "simulated time", .is_from_zero = true, .print = print_seconds},
-		.y = {.label = "bytes per second", .is_from_zero = true, .print = print_bandwidth},
+		.x = {.label = "simulated time, seconds", .is_from_zero = true},
+		.y = {.label = "GB per second", .is_from_zero = true},
 	};
-	for (size_t i = 0; i < report->policy_count; i++) {
-		const struct fc_simulated *run = &report->last[i];
-		if (!has_ended(run) || run->outcome->drive_bytes_read == 0)
+	double longest_s = 0;
+	for (size_t i = 0; i < report->cast_count; i++)
+		longest_s = fmax(longest_s, (double)cast_run(report, i)->outcome->elapsed_ns / NS_PER_S);
+	if (longest_s > LONG_S)
+		plot.x.label = "simulated time, hours";
+	for (size_t i = 0; i < report->cast_count; i++) {
+		const struct fc_simulated *run = cast_run(report, i);
+		if (!fc_run_has_ended(run) || run->outcome->drive_bytes_read == 0)
 			continue;
-		add_rates(begin_series(report, plot.series_count, run->policy->name, 0), &run->outcome->ssd_series);
-		report->series[plot.series_count].colour = (unsigned)(i % FC_PLOT_COLOURS);
-		report->series[plot.series_count++].is_dashed = i >= FC_PLOT_COLOURS;
+		add_rates(begin_series(report, plot.series_count++, report->cast[i], 0), &run->outcome->ssd_series,
+			  longest_s > LONG_S ? 3600 : 1);
 	}
 	plot.series = report->series;
-	fc_plot_add(report->page, &plot);
+	if (plot.series_count > 0)
+		fc_plot_add(report->page, &plot);
+	else
+		fc_page_paragraph(report->page, "None of them read from the SSD.");
 }
 
 /* ---- the table ---- */
@@ -277,37 +318,38 @@ static void print_cells(const struct fc_simulated *run, char cells[COLUMNS][FC_H
 	char text[FC_HUMAN_BYTES];
 	size_t bytes = sizeof(cells[0]);
 	snprintf(cells[0], bytes, "%s", run->policy->name);
-	if (!has_ended(run)) {
+	if (!fc_run_has_ended(run)) {
 		snprintf(cells[1], bytes, "%s", fc_code_text(outcome->error.code));
 		for (int i = 2; i < COLUMNS; i++)
 			cells[i][0] = 0;
 		return;
 	}
-	const double shares[] = {share((double)outcome->delivered_blocks, (double)outcome->blocks), delivered(outcome)};
-	const double times[] = {ttft_mean_s(outcome), percentile_s(&outcome->ttft, 50), ttft_p99_s(outcome)};
-	double amplification = share((double)outcome->bytes_read, (double)outcome->media_bytes[FC_SSD]);
+	const double shares[] = {fc_run_of_input(outcome), fc_run_of_possible(outcome)};
+	const double times[] = {fc_run_ttft_mean_s(outcome), fc_run_percentile_s(&outcome->ttft, 50),
+				fc_run_ttft_p99_s(outcome)};
+	double wanted = (double)outcome->media_bytes[FC_SSD];
 	for (int i = 0; i < 2; i++)
 		fc_human_print_share(cells[1 + i], bytes, shares[i]);
 	for (int i = 0; i < 3; i++)
-		print_seconds(cells[3 + i], bytes, times[i]);
-	snprintf(cells[6], bytes, isfinite(amplification) ? "%.2f" : "n/a", amplification);
+		fc_print_seconds(cells[3 + i], bytes, times[i]);
+	snprintf(cells[6], bytes, wanted > 0 ? "%.2f" : "n/a", (double)outcome->bytes_read / fmax(wanted, 1));
 	snprintf(cells[7], bytes, "%s", fc_human_bytes(outcome->drive_bytes_written, text));
 	snprintf(cells[8], bytes, "%s", fc_human_count(outcome->cancelled_loads, text));
 }
 
 static int add_table(struct report *report)
 {
-	static const char *const headings[COLUMNS] = {"policy",   "of input", "of possible",        "TTFT mean",
-						      "p50",      "p99",      "read amplification", "written to SSD",
-						      "cancelled"};
-	size_t count = report->policy_count;
+	static const char *const headings[COLUMNS] = {
+		"policy",   "of input",           "of possible",    "TTFT mean",      "TTFT p50",
+		"TTFT p99", "read amplification", "written to SSD", "cancelled loads"};
+	size_t count = report->shape.policy_count;
 	char(*texts)[COLUMNS][FC_HUMAN_BYTES + 32] = calloc(count, sizeof(*texts));
 	const char **cells = calloc(count * COLUMNS, sizeof(*cells));
 	bool *is_marked = calloc(count, sizeof(*is_marked));
 	int code = texts == NULL || cells == NULL || is_marked == NULL ? FC_ENOMEM : FC_OK;
 	for (size_t i = 0; i < count && code == FC_OK; i++) {
-		print_cells(&report->last[i], texts[i]);
-		is_marked[i] = strcmp(report->last[i].policy->name, "flat") == 0;
+		print_cells(&report->shape.last[i], texts[i]);
+		is_marked[i] = fc_policy_is_flat(report->shape.last[i].policy);
 		for (size_t column = 0; column < COLUMNS; column++)
 			cells[i * COLUMNS + column] = texts[i][column];
 	}
@@ -322,55 +364,76 @@ static int add_table(struct report *report)
 
 /* ---- the whole ---- */
 
-static void find_shape(struct report *report, const struct fc_simulation *simulation)
-{
-	report->policy_count = simulation->policy_count;
-	report->rate_count = simulation->rate_count;
-	report->memory_count = simulation->run_count / report->policy_count / report->rate_count;
-	report->last = simulation->runs + simulation->run_count - report->policy_count;
-	char memory[FC_HUMAN_BYTES], rate[FC_HUMAN_BYTES] = "as fast as they are taken";
-	if (isfinite(report->last->rate_per_s))
-		snprintf(rate, sizeof(rate), "at %g requests/s", report->last->rate_per_s);
-	snprintf(report->point, sizeof(report->point), "%s with %s of DRAM", rate,
-		 fc_human_bytes(report->last->memory_bytes, memory));
-}
-
-static int add_all(struct report *report)
+static void add_first_plots(struct report *report, const char *point)
 {
 	char heading[128];
-	snprintf(heading, sizeof(heading), "Every policy, %s", report->point);
-	fc_page_section(report->page, heading, "The same trace, machine and budgets for each.");
-	int code = add_table(report);
-	if (report->rate_count > 1) {
+	choose_cast(report, is_in_first_plots);
+	if (report->cast_count == 0)
+		return;
+	if (report->shape.rate_count > 1) {
 		fc_page_section(report->page, "Over the load", NULL);
 		add_all_lines(report, add_over_load);
 	}
-	if (report->memory_count > 1) {
+	if (report->shape.memory_count > 1) {
 		fc_page_section(report->page, "Over the DRAM",
 				"Where tiering has as much DRAM as it needs, its line meets the others.");
 		add_all_lines(report, add_over_memory);
 	}
-	snprintf(heading, sizeof(heading), "One load, %s", report->point);
+	snprintf(heading, sizeof(heading), "One load, %s", point);
 	fc_page_section(report->page, heading, NULL);
-	if (report->rate_count == 1 && report->memory_count == 1)
+	if (report->shape.rate_count == 1 && report->shape.memory_count == 1)
 		add_hit_bars(report);
-	add_time_bars(report);
+	add_time_bars(report, "Where the time to the first token went, mean");
 	add_distribution(report);
 	add_bandwidth(report);
-	return code;
+}
+
+static void add_second_plots(struct report *report)
+{
+	choose_cast(report, is_in_second_plots);
+	if (report->cast_count < 2)
+		return;
+	fc_page_section(report->page, "FlatCake without one of its mechanisms",
+			"Where one of them changes nothing at this load, another trace or less of the machine may show "
+			"what it is for.");
+	if (report->shape.rate_count > 1)
+		add_over_load(report,
+			      (struct fc_plot){
+				      .title = "Time to first token, mean",
+				      .y = {.label = "mean", .is_logarithmic = true, .print = fc_print_axis_seconds}},
+			      fc_run_ttft_mean_s);
+	add_time_bars(report, "Where the time to the first token went without one mechanism, mean");
+}
+
+static int add_all(struct report *report, const struct fc_simulation *simulation)
+{
+	char heading[128], point[FC_POINT_BYTES];
+	fc_simulation_point(simulation, point);
+	snprintf(heading, sizeof(heading), "Every policy, %s", point);
+	fc_page_section(
+		report->page, heading,
+		"The same trace, machine and budgets for each. \"Of input\" and \"of possible\": blocks that were "
+		"on the device when the prefill needed them, as a share of all blocks of the prompts, and of "
+		"those that any cache could have had.");
+	int code = add_table(report);
+	add_first_plots(report, point);
+	add_second_plots(report);
+	return code == FC_OK ? fc_simulation_add_map(simulation, report->page) : code;
 }
 
 int fc_simulation_report(const struct fc_simulation *simulation, struct fc_page *page)
 {
-	struct report report = {.simulation = simulation, .page = page};
 	if (simulation->run_count == 0)
 		return FC_OK;
-	find_shape(&report, simulation);
-	report.series = calloc(report.policy_count, sizeof(*report.series));
-	report.names = calloc(report.policy_count, sizeof(*report.names));
-	report.values = calloc(report.policy_count * 2 * (FC_SERIES_INTERVALS + PERCENTS), sizeof(*report.values));
-	bool has_memory = report.series != NULL && report.names != NULL && report.values != NULL;
-	int code = has_memory ? add_all(&report) : FC_ENOMEM;
+	struct report report = {.shape = fc_simulation_shape(simulation), .page = page};
+	size_t count = report.shape.policy_count;
+	report.cast = calloc(count, sizeof(*report.cast));
+	report.series = calloc(count, sizeof(*report.series));
+	report.names = calloc(count, sizeof(*report.names));
+	report.values = calloc(count * 2 * (FC_SERIES_INTERVALS + PERCENTS), sizeof(*report.values));
+	bool has_memory = report.cast != NULL && report.series != NULL && report.names != NULL && report.values != NULL;
+	int code = has_memory ? add_all(&report, simulation) : FC_ENOMEM;
+	free(report.cast);
 	free(report.series);
 	free(report.names);
 	free(report.values);

@@ -41,18 +41,37 @@ static void set_linear(struct fc_scale *scale, double least, double most)
 		scale->marks[scale->mark_count++] = scale->first + (double)i * step;
 }
 
-/* Marks at powers of ten; over less than three of them also at 2 and 5 times. */
+#define SLIGHTLY 1e-9 /* what rounding may add to a quotient */
+
+/* 1, 2 or 5 times a power of ten: the largest that is no more than `value`, or the smallest that is no less. */
+static double round_digit(double value, bool is_up)
+{
+	static const double digits[] = {1, 2, 5, 10};
+	double power = pow(10, floor(log10(value) + SLIGHTLY));
+	double digit = value / power;
+	for (size_t i = 0; i < 3; i++)
+		if (digit < digits[i + 1] * (1 - SLIGHTLY))
+			return power * (is_up && digit > digits[i] * (1 + SLIGHTLY) ? digits[i + 1] : digits[i]);
+	return 10 * power;
+}
+
+/* Ends at powers of ten, with marks there; over at most three of them, ends and marks also at 2 and 5 times. */
 static void set_logarithmic(struct fc_scale *scale, double least, double most)
 {
-	double low = floor(log10(least)), high = fmax(ceil(log10(most)), low + 1);
+	double low = floor(log10(least) + SLIGHTLY), high = fmax(ceil(log10(most) - SLIGHTLY), low + 1);
 	double every = ceil((high - low + 1) / FC_MARKS_MAX);
 	bool has_between = high - low <= 3;
-	scale->first = pow(10, low);
-	scale->last = pow(10, high);
+	scale->first = has_between ? round_digit(least, false) : pow(10, low);
+	scale->last = has_between ? round_digit(most, true) : pow(10, high);
+	if (scale->last < scale->first * 2 * (1 - SLIGHTLY))
+		scale->last = round_digit(scale->first * 2, true);
 	for (double power = low; power <= high; power += every) {
 		static const double digits[] = {1, 2, 5};
-		for (size_t i = 0; i < (has_between && power < high ? 3u : 1u) && scale->mark_count < FC_MARKS_MAX; i++)
-			scale->marks[scale->mark_count++] = digits[i] * pow(10, power);
+		for (size_t i = 0; i < (has_between ? 3u : 1u) && scale->mark_count < FC_MARKS_MAX; i++) {
+			double mark = digits[i] * pow(10, power);
+			if (mark >= scale->first * (1 - SLIGHTLY) && mark <= scale->last * (1 + SLIGHTLY))
+				scale->marks[scale->mark_count++] = mark;
+		}
 	}
 }
 

@@ -4,15 +4,18 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 /* The picture, in units of the SVG. */
 #define WIDTH 720
-#define HEIGHT 360
+#define HEIGHT 372
 #define LEFT 92
 #define RIGHT 32
 #define TOP 14
-#define BOTTOM 48
+#define BOTTOM 60
+#define ABOVE 34 /* the label of the vertical axis */
 #define MARK_LENGTH 4
+#define LONG_LABEL 5 /* bytes: it may reach over the edge when it stands below the last mark */
 #define NUMBER_BYTES 32
 
 struct frame {
@@ -40,13 +43,15 @@ static double y_of(const struct frame *frame, double value)
 
 /* ---- axes ---- */
 
-static void add_label(struct fc_page *page, double x, double y, const char *anchor, const char *string)
+static void add_label(struct fc_page *page, const char *class, double x, double y, const char *anchor,
+		      const char *string)
 {
-	fc_page_add(page, "<text x=\"%.1f\" y=\"%.1f\" text-anchor=\"%s\">", x, y, anchor);
+	fc_page_add(page, "<text class=\"%s\" x=\"%.1f\" y=\"%.1f\" text-anchor=\"%s\">", class, x, y, anchor);
 	fc_page_add_text(page, string);
 	fc_page_add(page, "</text>");
 }
 
+/* Where there is little room, every second label is left out, but not the last. */
 static void add_x_marks(struct fc_page *page, const struct frame *frame)
 {
 	char string[NUMBER_BYTES];
@@ -54,7 +59,10 @@ static void add_x_marks(struct fc_page *page, const struct frame *frame)
 		double x = x_of(frame, frame->x.marks[i]);
 		fc_page_add(page, "<path class=\"grid\" d=\"M%.1f %dV%d\"/>", x, TOP, HEIGHT - BOTTOM + MARK_LENGTH);
 		print_value(&frame->plot->x, string, frame->x.marks[i]);
-		add_label(page, x, HEIGHT - BOTTOM + 18, "middle", string);
+		bool is_at_edge = x > WIDTH - 2 * RIGHT && strlen(string) > LONG_LABEL;
+		bool is_minor = frame->x.mark_count > 4 && (frame->x.mark_count - i) % 2 == 0;
+		add_label(page, is_minor ? "x minor" : "x", is_at_edge ? WIDTH - 1 : x, HEIGHT - BOTTOM + 20,
+			  is_at_edge ? "end" : "middle", string);
 	}
 }
 
@@ -65,7 +73,7 @@ static void add_y_marks(struct fc_page *page, const struct frame *frame)
 		double y = y_of(frame, frame->y.marks[i]);
 		fc_page_add(page, "<path class=\"grid\" d=\"M%d %.1fH%d\"/>", LEFT - MARK_LENGTH, y, WIDTH - RIGHT);
 		print_value(&frame->plot->y, string, frame->y.marks[i]);
-		add_label(page, LEFT - 8, y + 4, "end", string);
+		add_label(page, frame->y.mark_count > 8 && i % 2 != 0 ? "minor" : "y", LEFT - 8, y + 4, "end", string);
 	}
 }
 
@@ -74,11 +82,8 @@ static void add_axes(struct fc_page *page, const struct frame *frame)
 	add_x_marks(page, frame);
 	add_y_marks(page, frame);
 	fc_page_add(page, "<path class=\"axis\" d=\"M%d %dV%dH%d\"/>", LEFT, TOP, HEIGHT - BOTTOM, WIDTH - RIGHT);
-	add_label(page, (LEFT + WIDTH - RIGHT) / 2.0, HEIGHT - 8, "middle", frame->plot->x.label);
-	fc_page_add(page, "<text class=\"label\" transform=\"rotate(-90)\" x=\"%d\" y=\"14\" text-anchor=\"middle\">",
-		    -(TOP + HEIGHT - BOTTOM) / 2);
-	fc_page_add_text(page, frame->plot->y.label);
-	fc_page_add(page, "</text>");
+	add_label(page, "label", (LEFT + WIDTH - RIGHT) / 2.0, HEIGHT - 6, "middle", frame->plot->x.label);
+	add_label(page, "label", 2, -12, "start", frame->plot->y.label);
 }
 
 /* ---- lines ---- */
@@ -88,10 +93,15 @@ static bool is_shown(const struct frame *frame, const struct fc_plot_series *ser
 	return fc_scale_has(&frame->x, series->x[point]) && fc_scale_has(&frame->y, series->y[point]);
 }
 
+static const char *style_of(const struct fc_plot_series *series)
+{
+	return series->is_strong ? " strong" : series->is_dotted ? " dotted" : series->is_dashed ? " dashed" : "";
+}
+
 static void add_line(struct fc_page *page, const struct frame *frame, const struct fc_plot_series *series)
 {
 	bool is_down = false;
-	fc_page_add(page, "<path class=\"line c%u%s\" d=\"", series->colour, series->is_dashed ? " dashed" : "");
+	fc_page_add(page, "<path class=\"line c%u%s\" d=\"", series->colour, style_of(series));
 	for (size_t point = 0; point < series->count; point++) {
 		bool is_next = is_shown(frame, series, point);
 		if (is_next)
@@ -143,18 +153,28 @@ static void end_figure(struct fc_page *page, const char *note)
 	fc_page_add(page, "</figure>\n");
 }
 
-static void begin_picture(struct fc_page *page, const char *title, double height)
+static void begin_picture(struct fc_page *page, const char *title, const char *class, int above, double height)
 {
-	fc_page_add(page, "<svg viewBox=\"0 0 %d %.0f\" role=\"img\" aria-label=\"", WIDTH, height);
+	fc_page_add(page, "<svg class=\"%s\" viewBox=\"0 %d %d %.0f\" role=\"img\" aria-label=\"", class, -above, WIDTH,
+		    above + height);
 	fc_page_add_text(page, title);
 	fc_page_add(page, "\">");
 }
 
-static void add_key(struct fc_page *page, const char *name, unsigned colour, bool is_dashed)
+static void add_line_key(struct fc_page *page, const struct fc_plot_series *series)
 {
 	fc_page_add(page,
-		    "<li><svg class=\"key\" viewBox=\"0 0 24 8\"><path class=\"line c%u%s\" d=\"M1 4H23\"/></svg>",
-		    colour, is_dashed ? " dashed" : "");
+		    "<li><svg class=\"key\" viewBox=\"0 0 28 8\"><path class=\"line c%u%s\" d=\"M1 4H27\"/></svg>",
+		    series->colour, style_of(series));
+	fc_page_add_text(page, series->name);
+	fc_page_add(page, "</li>");
+}
+
+static void add_part_key(struct fc_page *page, const char *name, unsigned part)
+{
+	fc_page_add(page,
+		    "<li><svg class=\"key\" viewBox=\"0 0 28 12\"><path class=\"p%u\" d=\"M1 0H27V12H1z\"/></svg>",
+		    part);
 	fc_page_add_text(page, name);
 	fc_page_add(page, "</li>");
 }
@@ -170,7 +190,7 @@ static void add_cell(struct fc_page *page, const struct fc_axis *axis, double va
 
 static void add_numbers(struct fc_page *page, const struct fc_plot *plot)
 {
-	fc_page_add(page, "<details><summary>the numbers</summary><table><tr><th></th><th>");
+	fc_page_add(page, "<details><summary>the numbers</summary><div><table><tr><th></th><th>");
 	fc_page_add_text(page, plot->x.label);
 	fc_page_add(page, "</th><th>");
 	fc_page_add_text(page, plot->y.label);
@@ -184,7 +204,7 @@ static void add_numbers(struct fc_page *page, const struct fc_plot *plot)
 			add_cell(page, &plot->y, plot->series[i].y[point]);
 			fc_page_add(page, "</tr>\n");
 		}
-	fc_page_add(page, "</table></details>");
+	fc_page_add(page, "</table></div></details>");
 }
 
 void fc_plot_add(struct fc_page *page, const struct fc_plot *plot)
@@ -193,15 +213,17 @@ void fc_plot_add(struct fc_page *page, const struct fc_plot *plot)
 	fc_scale_init(&frame.x, plot, true);
 	fc_scale_init(&frame.y, plot, false);
 	begin_figure(page, plot->title);
-	begin_picture(page, plot->title, HEIGHT);
+	begin_picture(page, plot->title, "plot", ABOVE, HEIGHT);
 	add_axes(page, &frame);
-	for (size_t i = 0; i < plot->series_count; i++) {
-		add_line(page, &frame, &plot->series[i]);
-		add_points(page, &frame, &plot->series[i]);
-	}
+	for (int pass = 0; pass < 2; pass++) /* strong ones lie below */
+		for (size_t i = 0; i < plot->series_count; i++)
+			if (plot->series[i].is_strong == (pass == 0)) {
+				add_line(page, &frame, &plot->series[i]);
+				add_points(page, &frame, &plot->series[i]);
+			}
 	fc_page_add(page, "</svg>\n<ul class=\"keys\">");
 	for (size_t i = 0; i < plot->series_count; i++)
-		add_key(page, plot->series[i].name, plot->series[i].colour, plot->series[i].is_dashed);
+		add_line_key(page, &plot->series[i]);
 	fc_page_add(page, "</ul>\n");
 	add_numbers(page, plot);
 	end_figure(page, plot->note);
@@ -211,7 +233,7 @@ void fc_plot_add(struct fc_page *page, const struct fc_plot *plot)
 
 #define BAR_HEIGHT 16
 #define BAR_PITCH 26
-#define BARS_LEFT 170
+#define BARS_LEFT 196
 #define BARS_RIGHT 84
 
 static double sum_of(const struct fc_bars *bars, size_t bar)
@@ -222,32 +244,43 @@ static double sum_of(const struct fc_bars *bars, size_t bar)
 	return sum;
 }
 
+static void add_part(struct fc_page *page, const struct fc_bars *bars, size_t bar, size_t part, double x, double y,
+		     double width)
+{
+	char string[NUMBER_BYTES];
+	bars->print(string, sizeof(string), bars->lengths[bar * bars->part_count + part]);
+	fc_page_add(page, "<rect class=\"p%zu\" x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%d\"><title>",
+		    bars->part_count > 1 ? part : FC_BAR_PARTS - 1, x, y, width, BAR_HEIGHT);
+	fc_page_add_text(page, bars->part_names[part]);
+	fc_page_add(page, ": ");
+	fc_page_add_text(page, string);
+	fc_page_add(page, "</title></rect>");
+}
+
 static void add_bar(struct fc_page *page, const struct fc_bars *bars, size_t bar, double longest)
 {
 	char string[NUMBER_BYTES];
-	double x = BARS_LEFT, y = (double)bar * BAR_PITCH + 4;
-	add_label(page, BARS_LEFT - 8, y + 12, "end", bars->names[bar]);
+	const double end = WIDTH - BARS_RIGHT;
+	double x = BARS_LEFT, y = (double)bar * BAR_PITCH + 4, sum = sum_of(bars, bar);
+	add_label(page, "name", BARS_LEFT - 8, y + 13, "end", bars->names[bar]);
 	for (size_t part = 0; part < bars->part_count; part++) {
 		double length = bars->lengths[bar * bars->part_count + part];
-		double width = longest > 0 ? length / longest * (WIDTH - BARS_LEFT - BARS_RIGHT) : 0;
-		bars->print(string, sizeof(string), length);
-		fc_page_add(page,
-			    "<rect class=\"fill c%zu\" x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%d\"><title>",
-			    part, x, y, width, BAR_HEIGHT);
-		fc_page_add_text(page, bars->part_names[part]);
-		fc_page_add(page, ": ");
-		fc_page_add_text(page, string);
-		fc_page_add(page, "</title></rect>");
+		double width = longest > 0 ? length / longest * (end - BARS_LEFT) : 0;
+		width = fmin(width, end - x);
+		add_part(page, bars, bar, part, x, y, width);
 		x += width;
 	}
-	bars->print(string, sizeof(string), sum_of(bars, bar));
-	add_label(page, x + 6, y + 12, "start", string);
+	if (sum > longest) /* a slit: it goes on */
+		fc_page_add(page, "<path class=\"cut\" d=\"M%.1f %.1fl6 %d\"/>", x - 14, y + BAR_HEIGHT + 1,
+			    -BAR_HEIGHT - 2);
+	bars->print(string, sizeof(string), sum);
+	add_label(page, "number", x + 6, y + 13, "start", string);
 }
 
 static void add_bar_numbers(struct fc_page *page, const struct fc_bars *bars)
 {
 	char string[NUMBER_BYTES];
-	fc_page_add(page, "<details><summary>the numbers</summary><table><tr><th></th>");
+	fc_page_add(page, "<details><summary>the numbers</summary><div><table><tr><th></th>");
 	for (size_t part = 0; part < bars->part_count; part++) {
 		fc_page_add(page, "<th>");
 		fc_page_add_text(page, bars->part_names[part]);
@@ -266,7 +299,7 @@ static void add_bar_numbers(struct fc_page *page, const struct fc_bars *bars)
 		}
 		fc_page_add(page, "</tr>\n");
 	}
-	fc_page_add(page, "</table></details>");
+	fc_page_add(page, "</table></div></details>");
 }
 
 void fc_bars_add(struct fc_page *page, const struct fc_bars *bars)
@@ -274,14 +307,78 @@ void fc_bars_add(struct fc_page *page, const struct fc_bars *bars)
 	double longest = 0;
 	for (size_t bar = 0; bar < bars->count; bar++)
 		longest = fmax(longest, sum_of(bars, bar));
+	if (bars->length_max > 0)
+		longest = fmin(longest, bars->length_max);
 	begin_figure(page, bars->title);
-	begin_picture(page, bars->title, (double)bars->count * BAR_PITCH + 4);
+	begin_picture(page, bars->title, "bars", 0, (double)bars->count * BAR_PITCH + 4);
 	for (size_t bar = 0; bar < bars->count; bar++)
 		add_bar(page, bars, bar, longest);
 	fc_page_add(page, "</svg>\n<ul class=\"keys\">");
-	for (size_t part = 0; part < bars->part_count; part++)
-		add_key(page, bars->part_names[part], (unsigned)part, false);
+	for (size_t part = 0; part < bars->part_count && bars->part_count > 1; part++)
+		add_part_key(page, bars->part_names[part], (unsigned)part);
 	fc_page_add(page, "</ul>\n");
 	add_bar_numbers(page, bars);
 	end_figure(page, bars->note);
+}
+
+/* ---- maps ---- */
+
+#define MAP_ROW_HEIGHT 13
+#define MAP_ROW_PITCH 15
+
+/* All cells of one look are one path of thick strokes, one for each run of them. */
+static void add_look(struct fc_page *page, const struct fc_map *map, unsigned look)
+{
+	double width = (double)WIDTH / (double)map->column_count;
+	bool is_open = false;
+	for (size_t row = 0; row < map->row_count; row++)
+		for (size_t column = 0; column < map->column_count;) {
+			const unsigned char *at = &map->looks[row * map->column_count + column];
+			size_t count = 1;
+			while (column + count < map->column_count && at[count] == *at)
+				count++;
+			if (*at == look) {
+				if (!is_open)
+					fc_page_add(page, "<path class=\"cell l%u\" d=\"", look);
+				is_open = true;
+				fc_page_add(page, "M%.4g %zuh%.4g", (double)column * width,
+					    row * MAP_ROW_PITCH + MAP_ROW_PITCH / 2, (double)count * width);
+			}
+			column += count;
+		}
+	if (is_open)
+		fc_page_add(page, "\"/>");
+}
+
+void fc_map_add(struct fc_page *page, const struct fc_map *map)
+{
+	begin_figure(page, map->title);
+	begin_picture(page, map->title, "map", 0, (double)map->row_count * MAP_ROW_PITCH);
+	for (unsigned look = 0; look < FC_CELL_LOOKS; look++)
+		add_look(page, map, look);
+	fc_page_add(page, "</svg>\n");
+	end_figure(page, map->note);
+}
+
+static void add_cell_key(struct fc_page *page, unsigned first, unsigned count)
+{
+	fc_page_add(page, "<svg class=\"key\" viewBox=\"0 0 24 %d\">", MAP_ROW_HEIGHT);
+	for (unsigned i = 0; i < count; i++)
+		fc_page_add(page, "<path class=\"cell l%u\" d=\"M%u %dh%u\"/>", first + i, i * 24 / count,
+			    MAP_ROW_HEIGHT / 2, 24 / count);
+	fc_page_add(page, "</svg>");
+}
+
+void fc_map_add_keys(struct fc_page *page, const char *const texts[FC_CELL_OWNED + 1])
+{
+	fc_page_add(page, "<ul class=\"keys\">");
+	for (unsigned look = 0; look <= FC_CELL_OWNED; look++) {
+		if (texts[look] == NULL)
+			continue;
+		fc_page_add(page, "<li>");
+		add_cell_key(page, look, look == FC_CELL_OWNED ? 4 : 1);
+		fc_page_add_text(page, texts[look]);
+		fc_page_add(page, "</li>");
+	}
+	fc_page_add(page, "</ul>\n");
 }

@@ -67,10 +67,14 @@ static void a_logarithmic_axis_has_whole_decades(void **state)
 	assert_near(fc_scale_place(&scale, 100), 0.5);
 	const double within[] = {20, 60};
 	scale = scale_of(within, 2, true, false);
-	assert_near(scale.first, 10);
+	assert_near(scale.first, 20);
 	assert_near(scale.last, 100);
-	assert_int_equal(scale.mark_count, 4); /* 10, 20, 50, 100 */
-	assert_near(scale.marks[2], 50);
+	assert_int_equal(scale.mark_count, 3); /* 20, 50, 100 */
+	assert_near(scale.marks[1], 50);
+	const double one[] = {300};
+	scale = scale_of(one, 1, true, false);
+	assert_near(scale.first, 200);
+	assert_near(scale.last, 500);
 	assert_false(fc_scale_has(&scale, 0));
 	assert_false(fc_scale_has(&scale, -1));
 }
@@ -149,6 +153,63 @@ static void print_ms(char *string, size_t bytes, double value)
 	snprintf(string, bytes, "%.0f ms", value);
 }
 
+static void a_line_that_stands_out_lies_below_the_others(void **state)
+{
+	(void)state;
+	struct fc_page page = {0};
+	const double x[] = {0, 1}, y[] = {0, 1};
+	const struct fc_plot_series series[] = {
+		{.name = "a", .x = x, .y = y, .count = 2, .colour = 1},
+		{.name = "b", .x = x, .y = y, .count = 2, .colour = 2, .is_strong = true},
+		{.name = "c", .x = x, .y = y, .count = 2, .colour = 3, .is_dotted = true},
+	};
+	struct fc_plot plot = {.title = "t", .series = series, .series_count = 3};
+	fc_plot_add(&page, &plot);
+	const char *strong = strstr(page.bytes, "line c2 strong"), *other = strstr(page.bytes, "line c1\"");
+	assert_non_null(strong);
+	assert_non_null(other);
+	assert_true(strong < other);
+	assert_non_null(strstr(page.bytes, "line c3 dotted"));
+	fc_page_deinit(&page);
+}
+
+static void cells_of_one_look_are_one_stroke(void **state)
+{
+	(void)state;
+	struct fc_page page = {0};
+	const unsigned char looks[] = {3, 3, 0, 3, /* next row */ 3, 1, 1, 1};
+	struct fc_map map = {.title = "t", .looks = looks, .row_count = 2, .column_count = 4};
+	fc_map_add(&page, &map);
+	/* A cell is 180 units wide, a row 15 high. */
+	assert_non_null(strstr(page.bytes, "<path class=\"cell l3\" d=\"M0 7h360M540 7h180M0 22h180\"/>"));
+	assert_non_null(strstr(page.bytes, "<path class=\"cell l0\" d=\"M360 7h180\"/>"));
+	assert_non_null(strstr(page.bytes, "<path class=\"cell l1\" d=\"M180 22h540\"/>"));
+	assert_null(strstr(page.bytes, "cell l2"));
+	fc_page_deinit(&page);
+}
+
+static void a_bar_beyond_the_picture_is_cut_and_says_so(void **state)
+{
+	(void)state;
+	struct fc_page page = {0};
+	const char *names[] = {"flat", "recompute"}, *parts[] = {"all"};
+	const double lengths[] = {20, 4000};
+	struct fc_bars bars = {.title = "t",
+			       .names = names,
+			       .count = 2,
+			       .part_names = parts,
+			       .part_count = 1,
+			       .lengths = lengths,
+			       .length_max = 40,
+			       .print = print_ms};
+	fc_bars_add(&page, &bars);
+	assert_non_null(strstr(page.bytes, "p3\" x=\"196.0\" y=\"4.0\" width=\"220.0\""));
+	assert_non_null(strstr(page.bytes, "p3\" x=\"196.0\" y=\"30.0\" width=\"440.0\""));
+	assert_int_equal(count_of(page.bytes, "class=\"cut\""), 1);
+	assert_non_null(strstr(page.bytes, ">4000 ms</text>"));
+	fc_page_deinit(&page);
+}
+
 static void bars_are_as_long_as_the_sum_of_their_parts(void **state)
 {
 	(void)state;
@@ -163,10 +224,10 @@ static void bars_are_as_long_as_the_sum_of_their_parts(void **state)
 			       .lengths = lengths,
 			       .print = print_ms};
 	fc_bars_add(&page, &bars);
-	/* 466 units stand for the longest bar, 80 ms. */
-	assert_non_null(strstr(page.bytes, "c0\" x=\"170.0\" y=\"4.0\" width=\"58.2\""));
-	assert_non_null(strstr(page.bytes, "c1\" x=\"228.2\" y=\"4.0\" width=\"174.8\""));
-	assert_non_null(strstr(page.bytes, "c1\" x=\"403.0\" y=\"30.0\" width=\"233.0\""));
+	/* 440 units stand for the longest bar, 80 ms. */
+	assert_non_null(strstr(page.bytes, "p0\" x=\"196.0\" y=\"4.0\" width=\"55.0\""));
+	assert_non_null(strstr(page.bytes, "p1\" x=\"251.0\" y=\"4.0\" width=\"165.0\""));
+	assert_non_null(strstr(page.bytes, "p1\" x=\"416.0\" y=\"30.0\" width=\"220.0\""));
 	assert_non_null(strstr(page.bytes, ">40 ms</text>"));
 	assert_non_null(strstr(page.bytes, ">80 ms</text>"));
 	fc_page_deinit(&page);
@@ -242,6 +303,9 @@ int main(void)
 		cmocka_unit_test(equal_no_and_impossible_values_have_an_axis_too),
 		cmocka_unit_test(a_point_lies_where_its_values_say),
 		cmocka_unit_test(what_is_no_number_is_a_gap),
+		cmocka_unit_test(a_line_that_stands_out_lies_below_the_others),
+		cmocka_unit_test(cells_of_one_look_are_one_stroke),
+		cmocka_unit_test(a_bar_beyond_the_picture_is_cut_and_says_so),
 		cmocka_unit_test(bars_are_as_long_as_the_sum_of_their_parts),
 		cmocka_unit_test(names_stay_text),
 		cmocka_unit_test(a_page_needs_nothing_from_elsewhere),

@@ -425,6 +425,36 @@ static void flat_stats(struct fc_policy *policy, struct fc_policy_stats *stats)
 	}
 }
 
+/* ---- where it lies ---- */
+
+struct layout {
+	void (*each)(void *context, const struct fc_policy_piece *piece);
+	void *context;
+};
+
+static bool on_segment(void *context, const struct fc_segment_info *info)
+{
+	const struct layout *layout = context;
+	struct fc_policy_piece piece = {
+		.offset = fc_gva_offset(info->placed.base),
+		.bytes = info->bytes,
+		.is_point = info->start_block == info->end_block,
+		.is_shared = info->session_kind == FC_SESSION_PROMPT,
+		.session = info->session,
+	};
+	if (info->is_kept && fc_gva_medium(info->placed.base) == FC_SSD)
+		layout->each(layout->context, &piece);
+	return true;
+}
+
+static uint64_t flat_layout(struct fc_policy *policy, void (*each)(void *context, const struct fc_policy_piece *piece),
+			    void *context)
+{
+	struct layout layout = {each, context};
+	fc_catalog_segments(fc_core_catalog(flat_of(policy)->core), on_segment, &layout);
+	return policy->env->ssd_bytes;
+}
+
 /* ---- open and close ---- */
 
 static void on_opened(void *context, int code, const struct fc_error *error)
@@ -542,6 +572,7 @@ static const struct fc_policy_ops flat_ops = {
 	.end = flat_end,
 	.stats = flat_stats,
 	.close = flat_close,
+	.layout = flat_layout,
 };
 
 static int open_flat(struct fc_policy **policy, const struct fc_policy_env *env, unsigned variant,

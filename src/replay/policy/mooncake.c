@@ -402,6 +402,12 @@ static void mooncake_stats(struct fc_policy *policy, struct fc_policy_stats *sta
 	stats->bytes_stored[FC_SSD] = mooncake->store.ssd_blocks * policy->env->block_bytes;
 }
 
+static uint64_t mooncake_layout(struct fc_policy *policy,
+				void (*each)(void *context, const struct fc_policy_piece *piece), void *context)
+{
+	return fc_mooncake_layout(&mooncake_of(policy)->store, each, context);
+}
+
 static void mooncake_close(struct fc_policy *policy)
 {
 	struct mooncake *mooncake = mooncake_of(policy);
@@ -420,6 +426,7 @@ static const struct fc_policy_ops mooncake_ops = {
 	.end = mooncake_end,
 	.stats = mooncake_stats,
 	.close = mooncake_close,
+	.layout = mooncake_layout,
 };
 
 static void set_sizes(struct mooncake *mooncake)

@@ -140,13 +140,35 @@ static void tidy_queue(struct fc_mooncake_store *store)
 	store->queue_count = kept;
 }
 
+static uint64_t bucket_objects(const struct fc_mooncake_store *store)
+{
+	return fc_min_u64(store->opts.bucket_objects,
+			  fc_max_u64(1, store->opts.bucket_bytes / store->env->block_bytes));
+}
+
+uint64_t fc_mooncake_layout(const struct fc_mooncake_store *store,
+			    void (*each)(void *context, const struct fc_policy_piece *piece), void *context)
+{
+	uint64_t block_bytes = store->env->block_bytes, bucket_bytes = bucket_objects(store) * block_bytes;
+	uint64_t live = store->bucket_count - store->bucket_first;
+	uint64_t places = fc_max_u64(fc_max_u64(1, live), store->env->ssd_bytes / bucket_bytes);
+	for (uint32_t id = store->bucket_first; id < store->bucket_count; id++)
+		for (uint32_t i = 0; i < store->buckets[id].count; i++)
+			each(context, &(struct fc_policy_piece){
+					      .offset = id % places * bucket_bytes + i * block_bytes,
+					      .bytes = block_bytes,
+					      .is_by_block = true,
+					      .number = store->buckets[id].objects[i],
+				      });
+	return places * bucket_bytes;
+}
+
 static void on_heartbeat(struct fc_world_event *event)
 {
 	struct fc_mooncake_store *store = fc_container_of(event, struct fc_mooncake_store, heartbeat);
 	struct fc_machine *machine = store->env->machine;
 	uint64_t end_ns = store->env->world->now_ns, done = 0;
-	uint64_t objects = fc_min_u64(store->opts.bucket_objects,
-				      fc_max_u64(1, store->opts.bucket_bytes / store->env->block_bytes));
+	uint64_t objects = bucket_objects(store);
 	tidy_queue(store);
 	for (; store->queue_count - done >= objects; done += objects) {
 		uint64_t offset = fc_wave_offset(machine, store->bucket_count);

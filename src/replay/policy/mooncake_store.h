@@ -54,6 +54,11 @@ static inline bool fc_mooncake_on_ssd(const struct fc_mooncake_store *store, uin
 	return store->bucket_of[number] != FC_MOONCAKE_NO_BUCKET;
 }
 
+/* Where objects lie: buckets in the order in which they were written, in the room of those that went first. Returns the
+ * length of all that room. */
+uint64_t fc_mooncake_layout(const struct fc_mooncake_store *store,
+			    void (*each)(void *context, const struct fc_policy_piece *piece), void *context);
+
 void fc_mooncake_put(struct fc_mooncake_store *store, uint32_t number);
 /* A get, or a look-up, of an object in DRAM. */
 void fc_mooncake_renew(struct fc_mooncake_store *store, uint32_t number);
