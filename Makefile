@@ -50,6 +50,7 @@ demo-llm: deps
 
 test: deps
 	@packaging/install-dependencies analysis
+	@packaging/install-dependencies pages || echo "pages are not looked at without a browser"
 	@JOBS=$(JOBS) tests/run
 
 crash: all
