@@ -20,19 +20,19 @@ static int set_default(struct fc_config *config, const struct fc_option *option,
 	return fc_option_set_in(option, option->default_text, config, option->name, error);
 }
 
-/* Rows may share a field; those that belong to the command come last and so prevail. */
+/* Rows may share a field: those of the command prevail, and of the others the first. */
 static int set_defaults(struct fc_config *config, struct fc_error *error)
 {
-	for (int own_rows = 0; own_rows <= 1; own_rows++) {
-		for (size_t row = 0; fc_option_at(row) != NULL; row++) {
-			const struct fc_option *option = fc_option_at(row);
-			bool is_own = (option->commands & config->command) != 0;
-			int code = is_own == own_rows ? set_default(config, option, error) : FC_OK;
-			if (code != FC_OK)
-				return code;
-		}
-	}
-	return FC_OK;
+	size_t count = 0;
+	int code = FC_OK;
+	while (fc_option_at(count) != NULL)
+		count++;
+	for (size_t row = count; row-- > 0 && code == FC_OK;)
+		code = set_default(config, fc_option_at(row), error);
+	for (size_t row = 0; row < count && code == FC_OK; row++)
+		if ((fc_option_at(row)->commands & config->command) != 0)
+			code = set_default(config, fc_option_at(row), error);
+	return code;
 }
 
 bool fc_config_is_given(const struct fc_config *config, const char *name)

@@ -12,7 +12,7 @@ mkdir "$work/disk"
 	complain "the benchmark failed: $(cat "$work/err")"
 [ -z "$(ls -A "$work/disk")" ] || complain "left behind: $(ls -A "$work/disk")"
 
-rows='load planned-runs cpu save interleaved memory lookup key-bytes open match trace-read trace-segments trace-written'
+rows='load planned-runs cpu save interleaved memory lookup key-bytes open match capacity churn trace-read trace-segments trace-written'
 command -v fio >/dev/null && has_fio=1 || has_fio=0
 # The file has one key a line; an array's numbers stand alone on theirs.
 awk -v has_fio=$has_fio -v wanted="$rows" '
@@ -22,7 +22,7 @@ awk -v has_fio=$has_fio -v wanted="$rows" '
 		has_value = !is_trace && (has_fio || !needs_fio)
 		if ((value != "null") != has_value || (pass != "null") != has_value)
 			complain("value " value ", pass " pass)
-		if (runs != (is_trace ? 0 : 2))
+		if (runs != (is_trace ? 0 : name ~ /^(capacity|churn)$/ ? 1 : 2))
 			complain(runs " runs")
 		if (peer_runs != (needs_fio || name ~ /^(cpu|memory)$/ ? 2 : 0))
 			complain(peer_runs " runs of the peer")
