@@ -106,8 +106,6 @@ int fc_owner_take_room(struct fc_catalog *catalog, const struct fc_segment *segm
 	uint64_t bytes = fc_segment_bytes(catalog, segment);
 	if (fc_owner_has_room(owner, bytes))
 		return FC_OK;
-	if (bytes > owner->bytes_max)
-		return FC_EFULL;
 	for (int medium = 0; medium < FC_MEDIUM_COUNT; medium++)
 		fc_commit_kick(&catalog->arenas[medium]);
 	uint64_t over = owner->bytes_used + bytes - owner->bytes_max;

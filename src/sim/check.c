@@ -180,6 +180,10 @@ static void check_quotas(struct fc_sim *sim)
 			fc_sim_broken(&sim->notes,
 				      "session %llx is lost, and neither an arena nor its owner wanted room",
 				      (unsigned long long)sim->lost[i].high);
+	for (uint32_t i = 0; i < sim->settings.core.catalog.owner_count; i++)
+		if (now.for_owner[i] > sim->reclaimed.for_owner[i])
+			fc_sim_note(&sim->notes, "  the quota of owner %llu took %llu sessions",
+				    sim->settings.owners[i].tag, now.for_owner[i] - sim->reclaimed.for_owner[i], 0, 0);
 	sim->reclaimed = now;
 }
 

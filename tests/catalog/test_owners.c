@@ -320,6 +320,53 @@ static void space_that_is_being_freed_is_waited_for(void **state)
 	world_deinit(&world);
 }
 
+static void what_is_being_freed_is_not_waited_for_when_it_is_not_enough(void **state)
+{
+	(void)state;
+	struct put put;
+	struct fc_path paths[2] = {{0}};
+	prepare_scaled(100, 0, 64, 3, 0);
+	start();
+	for (uint64_t session = 1; session <= 3; session++)
+		save_turns(RED, session, 1);
+	lease(1, &paths[0]);
+	lease(2, &paths[1]);
+	assert_int_equal(fc_catalog_evict(world.catalog, id_of(RED, 3)), 0);
+	put_for(&put, RED, 4, 0, keys[4], 3); /* two chunks */
+	assert_int_equal(fc_catalog_reserve(world.catalog, &put.turn, &put.reservation, &put.error), FC_EFULL);
+	put_deinit(&put);
+	put_for(&put, RED, 4, 0, keys[4], 2);
+	assert_int_equal(fc_catalog_reserve(world.catalog, &put.turn, &put.reservation, &put.error), FC_EAGAIN);
+	fc_catalog_abort(world.catalog, &put.reservation);
+	put_deinit(&put);
+	release(&paths[0]);
+	release(&paths[1]);
+	world_deinit(&world);
+}
+
+static void what_comes_back_when_a_write_is_refused_is_kept_again(void **state)
+{
+	(void)state;
+	struct put put;
+	prepare(0, 16, 4, 0);
+	world.opts.consolidate_ratio = 100;
+	start();
+	assert_int_equal(save_path(RED, 1, 0, keys[1], 2), 0);
+	put_for(&put, RED, 1, 1, keys[1], 4);
+	assert_int_equal(put_reserve(&put), 0);
+	assert_int_equal(put_finish(&put), 0);
+	world_check(&world);
+	assert_int_equal(fc_owner_find(world.catalog, RED)->bytes_leaving, WORLD_CHUNK_BYTES); /* what was absorbed */
+	world.media[FC_SSD]->fail_at = world.media[FC_SSD]->op_count + 1;
+	world.media[FC_SSD]->fail_count = 1;
+	world_drain(&world);
+	assert_int_equal(put.durable_code, FC_EIO);
+	put_deinit(&put);
+	world_check(&world);
+	assert_string_equal(picture(&world, keys[1], 24), "2");
+	world_deinit(&world);
+}
+
 static void a_turn_larger_than_the_quota_takes_nobody(void **state)
 {
 	(void)state;
@@ -356,6 +403,14 @@ static void nothing_is_absorbed_that_the_quota_has_no_room_for(void **state)
 	assert_int_equal(save_path(RED, 2, 1, keys[2], 8), 0);
 	assert_string_equal(picture(&world, keys[2], 24), "6 2");
 	assert_string_equal(lost, "7:3 ");
+	world_deinit(&world);
+
+	prepare_scaled(100, 16, 64, 4, 0); /* nor does a chat's turn leave memory for that */
+	world.opts.consolidate_ratio = 100;
+	start();
+	assert_int_equal(save_path(RED, 2, 0, keys[2], 6), 0);
+	assert_int_equal(save_path(RED, 2, 1, keys[2], 8), 0);
+	assert_string_equal(picture(&world, keys[2], 24), "6 m2");
 	world_deinit(&world);
 }
 
@@ -606,6 +661,25 @@ static void owners_are_checked_when_it_opens(void **state)
 	world_deinit(&world);
 }
 
+static void an_open_without_memory_gives_all_back(void **state)
+{
+	(void)state;
+	uint64_t k = 1;
+	prepare(0, 16, 4, 4);
+	for (;; k++) {
+		world.tracked.fail_at = world.tracked.call_count + k;
+		int code = world_open(&world);
+		world.tracked.fail_at = 0;
+		if (code == FC_OK)
+			break;
+		assert_int_equal(code, FC_ENOMEM);
+		assert_int_equal(world.tracked.bytes, 0);
+	}
+	assert_true(k > 10);
+	save_turns(RED, 1, 1);
+	world_deinit(&world);
+}
+
 /* ---- the scan ---- */
 
 static void assert_found(uint64_t *counter, uint64_t value, const char *text)
@@ -660,6 +734,8 @@ int main(void)
 		cmocka_unit_test(a_session_that_anothers_stands_on_is_not_taken),
 		cmocka_unit_test(a_circle_goes_if_it_is_all_the_owners),
 		cmocka_unit_test(space_that_is_being_freed_is_waited_for),
+		cmocka_unit_test(what_is_being_freed_is_not_waited_for_when_it_is_not_enough),
+		cmocka_unit_test(what_comes_back_when_a_write_is_refused_is_kept_again),
 		cmocka_unit_test(a_turn_larger_than_the_quota_takes_nobody),
 		cmocka_unit_test(nothing_is_absorbed_that_the_quota_has_no_room_for),
 		cmocka_unit_test(a_smaller_quota_is_kept_from_the_next_turn_on),
@@ -671,6 +747,7 @@ int main(void)
 		cmocka_unit_test(derived_ids_begin_with_the_owners_tag),
 		cmocka_unit_test(an_id_must_be_its_owners),
 		cmocka_unit_test(owners_are_checked_when_it_opens),
+		cmocka_unit_test(an_open_without_memory_gives_all_back),
 		cmocka_unit_test(the_scan_finds_a_wrong_account),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
