@@ -1,4 +1,6 @@
-/* `flatcake replay --simulate`: a trace on a simulated node, once for each policy and rate. */
+/* `flatcake replay --simulate`: a trace on a simulated node, once for each policy and rate; or on a fleet of
+ * them. */
+#include "base/check.h"
 #include "cli/analyze_report.h"
 #include "cli/commands.h"
 #include "cli/given.h"
@@ -6,6 +8,7 @@
 #include "cli/progress.h"
 #include "cli/replay_trace.h"
 #include "cli/table.h"
+#include "replay/fleet.h"
 #include "replay/simulation_report.h"
 #include "replay/simulation_words.h"
 #include "report/page.h"
@@ -122,11 +125,61 @@ static int report(const struct simulate *simulate, struct fc_error *error)
 	return fc_json_write(config->json_path, fc_simulation_json(&simulate->simulation), error);
 }
 
+/* ---- a fleet ---- */
+
+static int run_fleet(struct simulate *simulate, struct fc_error *error)
+{
+	const struct fc_config *config = &simulate->config;
+	struct fc_fleet fleet;
+	struct fc_fleet_opts opts = {
+		.trace = simulate->trace,
+		.geometry = &simulate->geometry,
+		.hardware = &simulate->hardware,
+		.config = config,
+		.memory_bytes = config->memory_bytes,
+		.ssd_bytes = config->ssd_bytes,
+		.progress_cb = on_progress,
+		.context = simulate,
+	};
+	int code = fc_fleet_init(&fleet, &opts, error);
+	if (code == FC_OK) {
+		fc_progress_init(&simulate->progress, stderr, fc_clock_real(), "nodes", fc_fleet_total(&fleet));
+		code = fc_fleet_run(&fleet, error);
+		fc_progress_deinit(&simulate->progress);
+	}
+	if (code == FC_OK && !fc_json_replaces_text(config) && fc_fleet_print(&fleet, stdout) != FC_OK)
+		code = fc_error_set(error, FC_EIO, "cannot print the result");
+	if (code == FC_OK && config->json_path != NULL)
+		code = fc_json_write(config->json_path, fc_fleet_json(&fleet), error);
+	fc_fleet_deinit(&fleet);
+	return code;
+}
+
+static int run_node(struct simulate *simulate, struct fc_error *error)
+{
+	int code = run(simulate, error);
+	if (code == FC_OK)
+		code = report(simulate, error);
+	fc_simulation_deinit(&simulate->simulation);
+	return code;
+}
+
+static int check_fleet_options(const struct fc_config *config, struct fc_error *error)
+{
+	static const char *const names[] = {"requests", "route"};
+	for (size_t i = 0; i < fc_array_len(names) && config->node_count == 0; i++)
+		if (fc_config_is_given(config, names[i]))
+			return fc_error_set(error, FC_EINVAL, "--%s: is a fleet's; add --nodes", names[i]);
+	return FC_OK;
+}
+
 int fc_command_simulate(const struct fc_config *config, struct fc_error *error)
 {
 	struct simulate simulate = {.config = *config};
 	struct fc_store_opts unused;
-	int code = fc_hardware_load(&simulate.hardware, config->hardware, error);
+	int code = check_fleet_options(config, error);
+	if (code == FC_OK)
+		code = fc_hardware_load(&simulate.hardware, config->hardware, error);
 	if (code == FC_OK) {
 		fc_replay_use_profile(&simulate.config, &simulate.hardware);
 		code = fc_replay_load_trace(&simulate.config, &simulate.trace, error);
@@ -136,10 +189,7 @@ int fc_command_simulate(const struct fc_config *config, struct fc_error *error)
 	if (code == FC_OK && simulate.trace->request_count == 0)
 		code = fc_error_set(error, FC_EINVAL, "the trace has no requests");
 	if (code == FC_OK)
-		code = run(&simulate, error);
-	if (code == FC_OK)
-		code = report(&simulate, error);
-	fc_simulation_deinit(&simulate.simulation);
+		code = config->node_count > 0 ? run_fleet(&simulate, error) : run_node(&simulate, error);
 	fc_trace_free(simulate.trace);
 	fc_hardware_deinit(&simulate.hardware);
 	return code;

@@ -152,6 +152,18 @@ static const struct fc_option options[] = {
 	 .help = "with --simulate: several values of --memory, with commas"},
 	{"rates", "LIST", FC_OPTION_TEXT, FIELD(rates), FC_COMMAND_REPLAY, NULL,
 	 .help = "with --simulate: several values of --rate, with commas"},
+	{"nodes", "N", FC_OPTION_COUNT, FIELD(node_count), FC_COMMAND_REPLAY, "0",
+	 .help = "with --simulate: a fleet of so many nodes, each with --memory, --ssd, --concurrency and, on average, "
+		 "--rate; 0: one node, without a router",
+	 .max = 100000},
+	{"requests", "N", FC_OPTION_COUNT, FIELD(request_count), FC_COMMAND_REPLAY, "0",
+	 .help = "with --nodes: requests of the fleet; the trace is repeated with other content until it has them; 0: "
+		 "1,000 a node",
+	 .max = 1u << 31},
+	{"route", "NAMES", FC_OPTION_TEXT, FIELD(routes), FC_COMMAND_REPLAY, "session",
+	 .help = "with --nodes: who serves a request, names with commas, or all. session: the node that the session's "
+		 "name is hashed to; least: the node that had the fewest active sessions when the session began; "
+		 "round-robin and random: any node, request by request"},
 	{"jobs", "N", FC_OPTION_COUNT, FIELD(job_count), SIMULATES, "0",
 	 .help = "with --simulate: runs at once; 0: one a core. Results do not depend on it", .max = 1024},
 

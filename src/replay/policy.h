@@ -125,10 +125,21 @@ struct fc_policy_type {
 const struct fc_policy_type *fc_policy_at(size_t index);
 const struct fc_policy_type *fc_policy_find(const char *name, size_t name_len);
 
+#define FC_POLICIES_MAX 4096
+
+/* The policies that "NAME,NAME,..." names, where "all" is each of the registry. FC_EINVAL with the names that there
+ * are.
+ */
+FC_MUST_USE int fc_policy_list(const char *text, const struct fc_policy_type *types[FC_POLICIES_MAX], size_t *count,
+			       struct fc_error *error);
+
 /* The settings of a type: its defaults, changed by "NAME.KEY=VALUE,..." where NAME is the type's. Names of other types
  * are passed over, unknown ones refused. `settings` has room for settings_bytes. */
 FC_MUST_USE int fc_policy_settings(const struct fc_policy_type *type, const char *text, void *settings,
 				   struct fc_error *error);
+
+/* The same only to know of a mistake before anything runs. */
+FC_MUST_USE int fc_policy_check_settings(const struct fc_policy_type *type, const char *text, struct fc_error *error);
 
 /* ---- what a policy tells ---- */
 

@@ -6,43 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define RUNS_MAX 4096
+#define RUNS_MAX FC_POLICIES_MAX
 #define MEMORY_BYTES_MAX (256ull << 40)
 
 /* ---- what is to be run ---- */
-
-static int unknown_policy(const char *name, struct fc_error *error)
-{
-	char names[FC_ERROR_TEXT_BYTES / 2];
-	size_t used = 0;
-	for (size_t i = 0; fc_policy_at(i) != NULL; i++)
-		used += (size_t)snprintf(names + used, sizeof(names) - used, "%s%s", i == 0 ? "" : ", ",
-					 fc_policy_at(i)->name);
-	fc_check(used < sizeof(names));
-	return fc_error_set(error, FC_EINVAL, "--policy: there is no \"%.80s\"; there are %s, and all", name, names);
-}
-
-/* Appends the policies that `text` names to `types`; returns how many, or an error. */
-static int list_policies(const char *text, const struct fc_policy_type *types[RUNS_MAX], size_t *count,
-			 struct fc_error *error)
-{
-	char copy[1024];
-	*count = 0;
-	if (strlen(text) >= sizeof(copy))
-		return fc_error_set(error, FC_EINVAL, "--policy: more than %zu characters", sizeof(copy) - 1);
-	strcpy(copy, text);
-	for (char *rest = copy, *name; (name = strsep(&rest, ",")) != NULL;) {
-		bool is_all = strcmp(name, "all") == 0;
-		const struct fc_policy_type *type = fc_policy_find(name, strlen(name));
-		if (type == NULL && !is_all)
-			return unknown_policy(name, error);
-		if (!is_all)
-			types[(*count)++] = type;
-		for (size_t i = 0; is_all && fc_policy_at(i) != NULL; i++)
-			types[(*count)++] = fc_policy_at(i);
-	}
-	return FC_OK;
-}
 
 static int read_rate(const char *text, double *rate_per_s, struct fc_error *error)
 {
@@ -121,20 +88,13 @@ int fc_simulation_init_runs(struct fc_simulation *simulation, const struct fc_si
 	return FC_OK;
 }
 
-/* Settings are read where they are used; here only so that a mistake is known before anything runs. */
 static int check_settings(const struct fc_simulation *simulation, struct fc_error *error)
 {
-	for (size_t i = 0; i < simulation->run_count; i++) {
-		const struct fc_policy_type *type = simulation->runs[i].policy;
-		void *settings = calloc(1, type->settings_bytes + 1);
-		if (settings == NULL)
-			return fc_error_set(error, FC_ENOMEM, "no memory for settings");
-		int code = fc_policy_settings(type, simulation->opts.config->policy_settings, settings, error);
-		free(settings);
-		if (code != FC_OK)
-			return code;
-	}
-	return FC_OK;
+	int code = FC_OK;
+	for (size_t i = 0; i < simulation->run_count && code == FC_OK; i++)
+		code = fc_policy_check_settings(simulation->runs[i].policy, simulation->opts.config->policy_settings,
+						error);
+	return code;
 }
 
 int fc_simulation_init(struct fc_simulation *simulation, const struct fc_simulation_opts *opts, struct fc_error *error)
@@ -145,7 +105,7 @@ int fc_simulation_init(struct fc_simulation *simulation, const struct fc_simulat
 	size_t type_count, rate_count, memory_count;
 	struct fc_simulated model = {.trace = opts->trace, .config = opts->config, .ssd_bytes = opts->ssd_bytes};
 	*simulation = (struct fc_simulation){.opts = *opts};
-	int code = list_policies(opts->config->policies, types, &type_count, error);
+	int code = fc_policy_list(opts->config->policies, types, &type_count, error);
 	if (code == FC_OK)
 		code = list_rates(opts->config, rates, &rate_count, error);
 	if (code == FC_OK)

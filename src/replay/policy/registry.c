@@ -2,6 +2,7 @@
 #include "replay/policy.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define POLICY(name) extern const struct fc_policy_type name
@@ -42,6 +43,38 @@ const struct fc_policy_type *fc_policy_find(const char *name, size_t name_len)
 		if (strlen(types[i]->name) == name_len && memcmp(types[i]->name, name, name_len) == 0)
 			return types[i];
 	return NULL;
+}
+
+static int unknown_policy(const char *name, struct fc_error *error)
+{
+	char names[FC_ERROR_TEXT_BYTES / 2];
+	size_t used = 0;
+	for (size_t i = 0; fc_policy_at(i) != NULL; i++)
+		used += (size_t)snprintf(names + used, sizeof(names) - used, "%s%s", i == 0 ? "" : ", ",
+					 fc_policy_at(i)->name);
+	fc_check(used < sizeof(names));
+	return fc_error_set(error, FC_EINVAL, "--policy: there is no \"%.80s\"; there are %s, and all", name, names);
+}
+
+int fc_policy_list(const char *text, const struct fc_policy_type *listed[FC_POLICIES_MAX], size_t *count,
+		   struct fc_error *error)
+{
+	char copy[1024];
+	*count = 0;
+	if (strlen(text) >= sizeof(copy))
+		return fc_error_set(error, FC_EINVAL, "--policy: more than %zu characters", sizeof(copy) - 1);
+	strcpy(copy, text);
+	for (char *rest = copy, *name; (name = strsep(&rest, ",")) != NULL;) {
+		bool is_all = strcmp(name, "all") == 0;
+		const struct fc_policy_type *type = fc_policy_find(name, strlen(name));
+		if (type == NULL && !is_all)
+			return unknown_policy(name, error);
+		if (!is_all)
+			listed[(*count)++] = type;
+		for (size_t i = 0; is_all && fc_policy_at(i) != NULL; i++)
+			listed[(*count)++] = fc_policy_at(i);
+	}
+	return FC_OK;
 }
 
 static const struct fc_option *find_setting(const struct fc_policy_type *type, const char *key)
@@ -86,6 +119,16 @@ int fc_policy_settings(const struct fc_policy_type *type, const char *text, void
 	int code = FC_OK;
 	for (char *rest = copy, *word; code == FC_OK && (word = strsep(&rest, ",")) != NULL;)
 		code = read_setting(type, word, settings, error);
+	return code;
+}
+
+int fc_policy_check_settings(const struct fc_policy_type *type, const char *text, struct fc_error *error)
+{
+	void *settings = calloc(1, type->settings_bytes + 1);
+	if (settings == NULL)
+		return fc_error_set(error, FC_ENOMEM, "no memory for settings");
+	int code = fc_policy_settings(type, text, settings, error);
+	free(settings);
 	return code;
 }
 
