@@ -96,6 +96,19 @@ int fc_bench_engine_open(struct fc_bench_engine *engine, const struct fc_bench *
 	return code;
 }
 
+int fc_bench_engine_connect(struct fc_bench_engine *engine, const struct fc_bench *bench, const char *socket_path,
+			    struct fc_error *error)
+{
+	char address[FC_BENCH_PATH_BYTES];
+	struct fc_store_opts opts = bench->store;
+	opts.geometry = &engine->geometry;
+	snprintf(address, sizeof(address), "unix:%s", socket_path);
+	int code = fc_store_open(&engine->store, address, &opts, error);
+	if (code == FC_OK)
+		code = fc_kv_register(engine->store, engine->layers, &engine->kv, error);
+	return code;
+}
+
 void fc_bench_engine_close(struct fc_bench_engine *engine)
 {
 	fc_kv_free(engine->kv);

@@ -17,10 +17,10 @@ struct fc_bench_engine {
 	uint64_t block_count, slice_bytes;
 	uint8_t *memory; /* layers x blocks x slice_bytes */
 	uint64_t memory_bytes;
-	uint64_t *slots;        /* a random order, as an engine has it after a while */
-	struct fc_key *keys;    /* of the present session */
-	struct fc_store *store; /* while open */
-	char arena_path[FC_BENCH_PATH_BYTES];
+	uint64_t *slots;                      /* a random order, as an engine has it after a while */
+	struct fc_key *keys;                  /* of the present session */
+	struct fc_store *store;               /* while open */
+	char arena_path[FC_BENCH_PATH_BYTES]; /* unless it is a daemon's */
 	struct fc_kv *kv;
 };
 
@@ -33,6 +33,9 @@ void fc_bench_engine_deinit(struct fc_bench_engine *engine);
 /* Opens the store in bench->work_dir with bench->store and these budgets. */
 int fc_bench_engine_open(struct fc_bench_engine *engine, const struct fc_bench *bench, uint64_t memory_bytes,
 			 uint64_t ssd_bytes, struct fc_error *error) FC_MUST_USE;
+/* The same at the flatcaked that listens at `socket_path`. */
+int fc_bench_engine_connect(struct fc_bench_engine *engine, const struct fc_bench *bench, const char *socket_path,
+			    struct fc_error *error) FC_MUST_USE;
 void fc_bench_engine_close(struct fc_bench_engine *engine);
 
 /* Names the session that saves and loads are about. */

@@ -56,13 +56,15 @@ static int on_matched(struct fc_client *client, const struct fc_wire_header *hea
 				       client->opts.alloc, body, header->body_bytes, error);
 	if (code != FC_OK)
 		return code;
-	if (lookup->path->blocks > lookup->key_count)
-		return fc_error_set(error, FC_EFORMAT, "MATCHED: %llu blocks of %llu that were asked for",
+	if (lookup->path->blocks > lookup->key_count || (lookup->path->is_leased && lookup->is_unleased)) {
+		lookup->path->is_leased = false;
+		return fc_error_set(error, FC_EFORMAT,
+				    "MATCHED: more than was asked for: %llu blocks of %llu, or a lease",
 				    (unsigned long long)lookup->path->blocks, (unsigned long long)lookup->key_count);
+	}
 	fc_list_remove(&lookup->link);
 	lookup->code = lookup_code;
 	lookup->path->request = lookup->request;
-	lookup->path->is_leased = lookup_code == FC_OK && !lookup->is_unleased;
 	lookup->answered_cb(lookup);
 	return FC_OK;
 }
@@ -78,6 +80,7 @@ static int on_reserved(struct fc_client *client, const struct fc_wire_header *he
 	if (code != FC_OK)
 		return code;
 	claim->reservation.sources.request = claim->request;
+	claim->reservation.sources.is_leased = false; /* they are held as long as the claim is */
 	claim->state = claim->code == FC_OK ? FC_CLAIM_RESERVED : FC_CLAIM_NONE;
 	if (claim->code != FC_OK)
 		fc_list_remove(&claim->link);

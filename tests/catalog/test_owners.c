@@ -275,6 +275,25 @@ static void a_session_that_anothers_stands_on_is_not_taken(void **state)
 	world_deinit(&world);
 }
 
+/* Looking for a circle costs a look at everything, so that ends somewhere. */
+static void many_that_others_stand_on_are_not_looked_at_for_ever(void **state)
+{
+	(void)state;
+	const uint64_t count = 20;
+	prepare(0, 64, count, 0);
+	start();
+	for (uint64_t i = 1; i <= count; i++) {
+		struct fc_key path[4];
+		path_keys(200 + i, 0, path, 4);
+		assert_int_equal(save_path(RED, i, 0, path, 2), 0);
+		assert_int_equal(save_path(BLUE, i, 0, path, 4), 0);
+	}
+	assert_int_equal(save_path(RED, 99, 0, keys[9], 2), FC_EFULL);
+	assert_string_equal(lost, "");
+	assert_int_equal(chunks_of(RED), count);
+	world_deinit(&world);
+}
+
 /* Conversations that grew into the same text stand on each other in a circle. */
 static void a_circle_goes_if_it_is_all_the_owners(void **state)
 {
@@ -732,6 +751,7 @@ int main(void)
 		cmocka_unit_test(the_owners_oldest_session_goes_and_nobody_elses),
 		cmocka_unit_test(what_is_read_or_stood_upon_stays_and_the_turn_is_refused),
 		cmocka_unit_test(a_session_that_anothers_stands_on_is_not_taken),
+		cmocka_unit_test(many_that_others_stand_on_are_not_looked_at_for_ever),
 		cmocka_unit_test(a_circle_goes_if_it_is_all_the_owners),
 		cmocka_unit_test(space_that_is_being_freed_is_waited_for),
 		cmocka_unit_test(what_is_being_freed_is_not_waited_for_when_it_is_not_enough),

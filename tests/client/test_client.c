@@ -154,7 +154,7 @@ static void ask(struct played *played, struct played_lookup *asked, const struct
 static void give_matched(struct played *played, uint64_t request, int code)
 {
 	struct fc_wire_buffer frame;
-	struct fc_path path = {0};
+	struct fc_path path = {.is_leased = code == 0};
 	fc_wire_buffer_init(&frame, &played->alloc);
 	assert_int_equal(fc_wire_put_matched(&frame, request, code, &path), 0);
 	assert_int_equal(give(played, &frame), 0);
