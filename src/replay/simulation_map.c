@@ -87,11 +87,11 @@ static void add_near(struct mapping *mapping, const struct fc_simulated *run)
 
 static void add_pair(struct mapping *mapping, void (*add)(struct mapping *mapping, const struct fc_simulated *run))
 {
-	fc_page_begin_pair(mapping->page);
+	fc_page_begin_columns(mapping->page, 2);
 	add(mapping, mapping->first);
 	if (mapping->second != NULL)
 		add(mapping, mapping->second);
-	fc_page_end_pair(mapping->page);
+	fc_page_end_columns(mapping->page);
 }
 
 static void add_moments(struct mapping *mapping)
@@ -99,7 +99,7 @@ static void add_moments(struct mapping *mapping)
 	fc_page_paragraph(mapping->page,
 			  "The same arena on the way there: as it fills, and as whole sessions are reclaimed "
 			  "and others take their room.");
-	fc_page_begin_pair(mapping->page);
+	fc_page_begin_columns(mapping->page, FC_MAP_MOMENTS - 1);
 	for (int moment = 0; moment < FC_MAP_MOMENTS - 1; moment++) {
 		char title[FC_HUMAN_BYTES + 16], note[160], used[FC_HUMAN_BYTES], requests[FC_HUMAN_BYTES];
 		const struct fc_arena_map *map = &mapping->first->maps[moment];
@@ -109,7 +109,7 @@ static void add_moments(struct mapping *mapping)
 			 fc_human_bytes(map->used_bytes, used));
 		add_picture(mapping, &map->whole, title, note);
 	}
-	fc_page_end_pair(mapping->page);
+	fc_page_end_columns(mapping->page);
 }
 
 /* ---- numbers ---- */
@@ -202,6 +202,8 @@ int fc_simulation_add_map(const struct fc_simulation *simulation, struct fc_page
 	int code = add_table(&mapping);
 	add_keys(&mapping);
 	add_pair(&mapping, add_whole);
+	fc_page_paragraph(page,
+			  "A cell of these shows whose most of it is, not in how many pieces it lies. From nearby:");
 	add_pair(&mapping, add_near);
 	add_moments(&mapping);
 	free(mapping.tints);

@@ -40,7 +40,7 @@ static const char style[] =
 	".l3,.l10{stroke:var(--c1)}.l4,.l11{stroke:var(--c4)}.l5,.l12{stroke:var(--c3)}.l6,.l13{stroke:var(--c2)}"
 	".l7,.l14{stroke:var(--c5)}.l8,.l15{stroke:var(--c7)}.l9,.l16{stroke:var(--c0)}"
 	".l10,.l11,.l12,.l13,.l14,.l15,.l16{stroke-opacity:.5}\n"
-	".pair{display:grid;grid-template-columns:1fr 1fr;gap:0 1.5rem}"
+	".columns{display:grid;gap:0 1.5rem}.of2{grid-template-columns:1fr 1fr}.of3{grid-template-columns:1fr 1fr 1fr}"
 	".keys{list-style:none;display:flex;flex-wrap:wrap;gap:.2rem 1.2rem;padding:0;margin:.4rem 0;font-size:.9rem}"
 	".keys li{display:flex;align-items:center;gap:.4rem}.key{width:28px;flex:none}\n"
 	".wide,pre{overflow-x:auto}pre{font:.8rem/1.4 "
@@ -51,7 +51,7 @@ static const char style[] =
 	"details{font-size:.9rem}details>div{overflow-x:auto}summary{cursor:pointer}code{font:.85rem "
 	"ui-monospace,monospace;overflow-wrap:anywhere}\n"
 	"footer{margin-top:3rem;border-top:1px solid var(--rule);padding-top:1rem;font-size:.9rem}\n"
-	"@media screen and (max-width:44rem){.pair{display:block}}"
+	"@media screen and (max-width:44rem){.columns{display:block}}"
 	"@media screen and (max-width:36rem){svg text{font-size:23px}svg.bars "
 	"text{font-size:19px}.minor{display:none}.x{transform:translateY(9px)}}"
 	"@media print{body{max-width:none;padding:0;font-size:10pt}details{display:none}table{font-size:8pt}"
@@ -103,12 +103,12 @@ void fc_page_end_words(struct fc_page *page)
 	fc_page_add(page, "</ul>\n");
 }
 
-void fc_page_begin_pair(struct fc_page *page)
+void fc_page_begin_columns(struct fc_page *page, unsigned count)
 {
-	fc_page_add(page, "<div class=\"pair\">\n");
+	fc_page_add(page, "<div class=\"columns of%u\">\n", count);
 }
 
-void fc_page_end_pair(struct fc_page *page)
+void fc_page_end_columns(struct fc_page *page)
 {
 	fc_page_add(page, "</div>\n");
 }

@@ -28,9 +28,9 @@ void fc_page_begin_words(struct fc_page *page);
 void fc_page_add_words(struct fc_page *page, const char *about, const char *string);
 void fc_page_end_words(struct fc_page *page);
 
-/* What is added in between stands side by side, where there is room. */
-void fc_page_begin_pair(struct fc_page *page);
-void fc_page_end_pair(struct fc_page *page);
+/* What is added in between stands side by side, in two or three columns where there is room. */
+void fc_page_begin_columns(struct fc_page *page, unsigned count);
+void fc_page_end_columns(struct fc_page *page);
 
 /* A table of texts, cells[row * column_count + column]. The first column names the row, the others are numbers and
  * stand to the right. A row whose `is_marked` is set stands out; is_marked may be NULL. */

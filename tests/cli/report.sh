@@ -14,7 +14,7 @@ check_page() { # FILE WORDS...
 	for word; do
 		grep -qF "$word" "$page" || complain "$page: no \"$word\""
 	done
-	for word in http src= href= '<script' nan; do
+	for word in http src= href= '<script' nan "$work"; do
 		! grep -qF "$word" "$page" || complain "$page: holds \"$word\""
 	done
 	[ "$(tail -n 1 "$page" | tail -c 15 | tr -d '\n')" = '</body></html>' ] || complain "$page: does not end"
@@ -28,6 +28,8 @@ check_page "$work/lines.html" flat recompute 'at 2 requests/s with 1.0 GiB of DR
 check_page "$work/bars.html" 'as fast as they are taken' 'Where the time to the first token went'
 "$FLATCAKE" analyze "$work/trace.tar" --report "$work/analysis.html" >"$work/out" 2>&1 ||
 	complain "no page of an analysis: $(cat "$work/out")"
+check_page "$work/lines.html" '<b>Delivered in time.</b>' 'Where sessions lie on the SSD' 'flat, from nearby' \
+	'flatcake replay trace.tar --simulate --policy flat,recompute --memories 4MiB,1GiB --rates 0.5,2</code>'
 check_page "$work/analysis.html" 'best possible' 'tiering would do from' 'KV of a session'
 
 "$FLATCAKE" replay "$work/trace.tar" --dir "$work/store" --report "$work/live.html" >"$work/out" 2>&1

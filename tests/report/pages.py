@@ -232,6 +232,8 @@ def check_print(browser, page, folder):
     browser.call("Emulation.setDeviceMetricsOverride", width=718, height=1000, deviceScaleFactor=1, mobile=False)
     wide = browser.evaluate("document.documentElement.scrollWidth")
     back = browser.evaluate("getComputedStyle(document.body).backgroundColor")
+    size = [718, browser.evaluate("document.documentElement.scrollHeight")]
+    shoot(browser, folder, os.path.splitext(os.path.basename(page))[0] + "-print", size)
     data = browser.call("Page.printToPDF", paperWidth=8.27, paperHeight=11.69, printBackground=True)["data"]
     save(folder, os.path.splitext(os.path.basename(page))[0] + ".pdf", data)
     pdf = base64.b64decode(data)
