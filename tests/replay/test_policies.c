@@ -253,6 +253,50 @@ static void a_full_staging_buffer_cuts_mooncake_s_loads(void **state)
 	free(small);
 }
 
+static void a_map_shows_what_a_policy_has_stored(void **state)
+{
+	static const char *const names[] = {"flat", "flat-no-consolidate", "mooncake", "mooncake-gds", "hicache"};
+	struct fc_outcome *outcome = calloc(1, sizeof(*outcome));
+	struct fc_arena_map *maps = calloc(FC_MAP_MOMENTS, sizeof(*maps));
+	struct scene scene;
+	(void)state;
+	make_scene(&scene, 3, "llama-3.1-8b");
+	for (size_t i = 0; i < fc_array_len(names); i++) {
+		struct fc_error error = {0};
+		struct fc_engine_opts opts = {
+			.trace = scene.trace,
+			.geometry = &scene.geometry,
+			.hardware = &scene.hardware,
+			.config = &scene.config,
+			.policy = fc_policy_find(names[i], strlen(names[i])),
+			.settings = "mooncake.bucket_objects=4,mooncake-gds.bucket_objects=4",
+			.memory_bytes = 40ull << 20,
+			.ssd_bytes = 4ull << 30,
+			.rate_per_s = 0.2,
+			.maps = maps,
+		};
+		memset(maps, 0, FC_MAP_MOMENTS * sizeof(*maps));
+		assert_int_equal(fc_engine_run(&opts, outcome, &error), FC_OK);
+		const struct fc_arena_map *map = &maps[FC_MAP_MOMENTS - 1];
+		uint64_t stored = outcome->stats.bytes_stored[FC_SSD];
+		if (strcmp(names[i], "hicache") == 0) {
+			assert_int_equal(map->arena_bytes, 0);
+			continue;
+		}
+		assert_int_equal(map->request_count, scene.trace->request_count);
+		assert_true(stored > 0);
+		/* flat: in whole chunks, with headers */
+		bool is_flat = strncmp(names[i], "flat", 4) == 0;
+		assert_true(is_flat ? map->used_bytes >= stored : map->used_bytes == stored);
+		assert_true(map->session_count > 1);
+		assert_true(map->extent_bytes <= map->used_bytes);
+		assert_true(maps[0].used_bytes <= map->used_bytes); /* nothing has gone */
+	}
+	free_scene(&scene);
+	free(maps);
+	free(outcome);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -261,6 +305,7 @@ int main(void)
 		cmocka_unit_test(flat_delivers_what_there_is_room_for),
 		cmocka_unit_test(outcomes_do_not_depend_on_the_number_of_processes),
 		cmocka_unit_test(mistakes_in_names_and_settings_are_refused_before_anything_runs),
+		cmocka_unit_test(a_map_shows_what_a_policy_has_stored),
 		cmocka_unit_test(a_full_staging_buffer_cuts_mooncake_s_loads),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
