@@ -1,17 +1,12 @@
-/* The arenas of a store: where they lie, how large they are, and that nothing is resized before it is known to be ours.
- */
-#include "store/state.h"
+#include "store/arenas.h"
 
+#include "format/arena.h"
 #include "media/memory.h"
 #include "media/ssd.h"
 #include "store/blocking.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 /* What lies in the arena keeps its place, so the superblock says how small it may become. */
 static int check_superblock(const struct fc_superblock *superblock, const struct fc_geometry *geometry, uint64_t bytes,
@@ -58,56 +53,47 @@ static bool is_regular_file(const char *path)
 	return stat(path, &status) == 0 && S_ISREG(status.st_mode);
 }
 
-static int open_ssd(struct fc_store *store, struct fc_error *error)
+static int open_ssd(struct fc_media **result, const struct fc_arenas_opts *arenas, struct fc_error *error)
 {
 	struct fc_ssd_opts opts = {
-		.path = store->ssd_path,
-		.bytes = store->opts.ssd_bytes,
-		.queue_depth = store->opts.queue_depth,
-		.transfer_bytes = store->opts.transfer_bytes,
+		.path = arenas->ssd_path,
+		.bytes = arenas->ssd_bytes,
+		.queue_depth = arenas->queue_depth,
+		.transfer_bytes = arenas->transfer_bytes,
 	};
-	int code = fc_ssd_open(&opts, &store->media[FC_SSD], error);
+	int code = fc_ssd_open(&opts, result, error);
 	if (code != FC_OK)
 		return code;
-	struct fc_media *media = store->media[FC_SSD];
+	struct fc_media *media = *result;
 	if (media->is_new || media->bytes == opts.bytes || !is_regular_file(opts.path))
 		return FC_OK;
-	code = check_before_resize(media, &store->geometry, opts.bytes, error);
+	code = check_before_resize(media, arenas->geometry, opts.bytes, error);
 	if (code == FC_OK)
 		code = fc_ssd_resize(media, opts.bytes, error);
 	return code == FC_OK ? code : fc_error_wrap(error, code, "%s", opts.path);
 }
 
-static int open_memory(struct fc_store *store, struct fc_error *error)
+static int open_memory(struct fc_media **result, const struct fc_arenas_opts *arenas, struct fc_error *error)
 {
-	struct fc_memory_opts opts = {.path = store->memory_path, .bytes = store->opts.memory_bytes};
-	int code = fc_memory_open(&opts, &store->media[FC_MEMORY], error);
+	struct fc_memory_opts opts = {.path = arenas->memory_path, .bytes = arenas->memory_bytes};
+	int code = fc_memory_open(&opts, result, error);
 	if (code != FC_OK)
 		return code;
-	struct fc_media *media = store->media[FC_MEMORY];
+	struct fc_media *media = *result;
 	if (media->is_new || media->bytes == opts.bytes || opts.path == NULL)
 		return FC_OK;
-	code = check_before_resize(media, &store->geometry, opts.bytes, error);
+	code = check_before_resize(media, arenas->geometry, opts.bytes, error);
 	if (code == FC_OK)
 		code = fc_memory_resize(media, opts.bytes, error);
 	return code == FC_OK ? code : fc_error_wrap(error, code, "%s", opts.path);
 }
 
-static int make_dir(const char *path, struct fc_error *error)
-{
-	if (mkdir(path, 0700) == 0 || errno == EEXIST)
-		return FC_OK;
-	return fc_error_set(error, FC_ESYSTEM, "%s: mkdir: %s", path, strerror(errno));
-}
-
-int fc_store_open_media(struct fc_store *store, struct fc_error *error)
+int fc_arenas_open(struct fc_media *media[FC_MEDIUM_COUNT], const struct fc_arenas_opts *opts, struct fc_error *error)
 {
 	int code = FC_OK;
-	if (store->opts.ssd_bytes > 0 && store->opts.ssd_path == NULL)
-		code = make_dir(store->dir, error);
-	if (code == FC_OK && store->opts.ssd_bytes > 0)
-		code = open_ssd(store, error);
-	if (code == FC_OK && store->opts.memory_bytes > 0)
-		code = open_memory(store, error);
+	if (opts->ssd_bytes > 0)
+		code = open_ssd(&media[FC_SSD], opts, error);
+	if (code == FC_OK && opts->memory_bytes > 0)
+		code = open_memory(&media[FC_MEMORY], opts, error);
 	return code;
 }

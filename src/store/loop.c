@@ -3,6 +3,7 @@
 
 #include "base/check.h"
 #include "device/host.h"
+#include "store/arenas.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -10,6 +11,7 @@
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/random.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define NS_PER_MS 1000000ull
@@ -160,12 +162,37 @@ static int open_remote(struct fc_store *store)
 	return code;
 }
 
+static int make_dir(const char *path, struct fc_error *error)
+{
+	if (mkdir(path, 0700) == 0 || errno == EEXIST)
+		return FC_OK;
+	return fc_error_set(error, FC_ESYSTEM, "%s: mkdir: %s", path, strerror(errno));
+}
+
+static int open_arenas(struct fc_store *store)
+{
+	const struct fc_store_opts *opts = &store->opts;
+	struct fc_arenas_opts arenas = {
+		.geometry = &store->geometry,
+		.memory_bytes = opts->memory_bytes,
+		.ssd_bytes = opts->ssd_bytes,
+		.memory_path = store->memory_path,
+		.ssd_path = store->ssd_path,
+		.queue_depth = opts->queue_depth,
+		.transfer_bytes = opts->transfer_bytes,
+	};
+	int code = FC_OK;
+	if (opts->ssd_bytes > 0 && opts->ssd_path == NULL)
+		code = make_dir(store->dir, &store->open_error);
+	return code == FC_OK ? fc_arenas_open(store->media, &arenas, &store->open_error) : code;
+}
+
 /* Media and core are opened on the thread that uses them: a ring belongs to one thread. */
 static int open_all(struct fc_store *store)
 {
 	int code = fc_device_host(&store->device, &store->open_error);
 	if (code == FC_OK)
-		code = store->socket_path != NULL ? open_remote(store) : fc_store_open_media(store, &store->open_error);
+		code = store->socket_path != NULL ? open_remote(store) : open_arenas(store);
 	if (code == FC_OK)
 		code = open_core(store);
 	if (code != FC_OK)

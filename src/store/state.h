@@ -101,9 +101,6 @@ void fc_store_answer(struct fc_store *store, struct fc_command *command);
 /* Wakes every caller that waits, and marks `event_fd` readable. The mutex is held. */
 void fc_store_announce(struct fc_store *store);
 
-/* arenas.c: opens the media of a store. On failure what was opened stays in store->media. */
-FC_MUST_USE int fc_store_open_media(struct fc_store *store, struct fc_error *error);
-
 /* store.c: requests keep the store's memory until the last of them is freed, be that after the close */
 void fc_store_hold(struct fc_store *store);
 void fc_store_release(struct fc_store *store, struct fc_request *request);

@@ -1,0 +1,120 @@
+/* What the files of the running daemon share.
+ *
+ *     main.c      settings, log, the frame
+ *     open.c      arenas, core, server: opened, and closed in reverse
+ *     loop.c      the loop (libuv): steps the core between events, timers, signals, stopping
+ *     socket.c    the listening socket and the connections
+ *     locks.c     which clients may still write
+ *     snapshot.c  what operators see (view.h)
+ *
+ * One thread.
+ *
+ *     OPENING --arenas recovered--> FENCING --no lock of an earlier run is held, or fence_timeout--> READY
+ *        |                             |                                                              |
+ *        '------------ signal, drain --+--------------------------------------------------------------'
+ *                                      v
+ *                DRAINING --reservations have ended, or drain_timeout--> CLOSING --the core is idle--> the end
+ *
+ * A second signal ends the process at once: its arenas are then as after any crash, which loses nothing that was
+ * durable. */
+#ifndef FC_DAEMON_DAEMON_H
+#define FC_DAEMON_DAEMON_H
+
+#include "core/core.h"
+#include "daemon/locks.h"
+#include "daemon/log.h"
+#include "daemon/notify.h"
+#include "daemon/settings.h"
+#include "daemon/view.h"
+#include "server/server.h"
+
+#include <uv.h>
+
+struct fc_connection;
+
+struct fc_daemon {
+	const struct fc_daemon_settings *settings;
+	struct fc_notify notify;
+	struct fc_alloc alloc;
+	enum fc_daemon_state state;
+	bool is_closing; /* behind DRAINING: connections are ended, the core comes to rest */
+	int exit_code;   /* of the process */
+	uint64_t started_ns;
+	int64_t started_at_s;
+
+	/* open.c */
+	struct fc_media *media[FC_MEDIUM_COUNT];
+	struct fc_device *device;
+	struct fc_core *core;
+	struct fc_server *server;
+	struct fc_locks *locks;
+	struct fc_owner *owners;
+	struct fc_server_namespace_opts *namespaces;
+	uint32_t *ids; /* of users and groups, for the namespaces */
+	struct fc_uuid instance;
+	bool is_core_open, has_open_ended;
+
+	/* loop.c */
+	uv_loop_t loop;
+	uv_prepare_t prepare;
+	uv_idle_t idle;
+	uv_timer_t timer, second, alive;
+	uv_poll_t ssd_poll;
+	uv_signal_t signals[2];
+	uint64_t fence_end_ns, fence_flight_end_ns, drain_end_ns, next_lock_look_ns;
+
+	/* socket.c */
+	int listen_fd, spare_fd;
+	uv_poll_t listen_poll;
+	bool is_socket_ours; /* its file was made by this process */
+	struct fc_link connections, dirty, gone;
+	uint8_t *receive_buffer;
+};
+
+static inline uint64_t fc_daemon_now_ns(void)
+{
+	struct fc_clock clock = fc_clock_real();
+	return fc_clock_now_ns(&clock);
+}
+
+/* ---- open.c ---- */
+
+/* The folder of a file, 0700, if it is missing. */
+FC_MUST_USE int fc_daemon_make_parent(const char *path, struct fc_error *error);
+/* Arenas, device, locks, and the core, which goes on opening in the loop. On failure fc_daemon_close() cleans up. */
+FC_MUST_USE int fc_daemon_open(struct fc_daemon *daemon, struct fc_error *error);
+/* Once the core is open. */
+FC_MUST_USE int fc_daemon_open_server(struct fc_daemon *daemon, struct fc_error *error);
+/* The core is idle, or was never open. */
+void fc_daemon_close(struct fc_daemon *daemon);
+
+/* ---- loop.c ---- */
+
+/* Runs until it is told to stop; returns the process's exit code. */
+int fc_daemon_run(struct fc_daemon *daemon);
+/* The core's, when the arenas are recovered. */
+void fc_daemon_on_opened(void *daemon, int code, const struct fc_error *error);
+/* Begins to stop; allowed at any time. */
+void fc_daemon_drain(struct fc_daemon *daemon, const char *why);
+/* Something cannot be gone on with. */
+void fc_daemon_fail(struct fc_daemon *daemon, const struct fc_error *error);
+
+/* ---- socket.c ---- */
+
+/* FC_EBUSY names the process that listens there already. */
+FC_MUST_USE int fc_daemon_listen(struct fc_daemon *daemon, struct fc_error *error);
+void fc_daemon_stop_listening(struct fc_daemon *daemon);
+/* Sends what waits, and ends the connections that are to end. */
+void fc_daemon_flush(struct fc_daemon *daemon);
+/* Looks whose locks are free by now; true while some are not. */
+bool fc_daemon_look_at_locks(struct fc_daemon *daemon, uint64_t now_ns);
+void fc_daemon_end_connections(struct fc_daemon *daemon);
+/* After the loop, and after the server. */
+void fc_daemon_forget_connections(struct fc_daemon *daemon);
+/* The server's: see server.h. */
+void fc_daemon_has_output(void *daemon, struct fc_server_client *client);
+void fc_daemon_wants_close(void *daemon, struct fc_server_client *client);
+void fc_daemon_on_event(void *daemon, enum fc_server_event event, const struct fc_server_client *client,
+			const char *text);
+
+#endif

@@ -1,0 +1,122 @@
+#include "daemon/locks.h"
+
+#include "base/check.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+#define BASE_BITS 40
+
+struct fc_locks {
+	int fd;       /* the daemon's own */
+	int arena_fd; /* borrowed; -1: none */
+	uint64_t base;
+};
+
+static struct flock lock_on(const struct fc_locks *locks, uint64_t number, short type)
+{
+	return (struct flock){
+		.l_type = type,
+		.l_whence = SEEK_SET,
+		.l_start = (off_t)(locks->base + number),
+		.l_len = 1,
+	};
+}
+
+static int open_file(struct fc_locks *locks, const char *path, struct fc_error *error)
+{
+	locks->fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+	if (locks->fd < 0)
+		return fc_error_set(error, FC_ESYSTEM, "%s: open: %s", path, strerror(errno));
+	if (flock(locks->fd, LOCK_EX | LOCK_NB) == 0)
+		return FC_OK;
+	if (errno == EWOULDBLOCK)
+		return fc_error_set(error, FC_EBUSY,
+				    "%s: another flatcaked has it; every daemon needs a lock_path of its own", path);
+	return fc_error_set(error, FC_ESYSTEM, "%s: flock: %s", path, strerror(errno));
+}
+
+int fc_locks_open(struct fc_locks **result, const char *path, int arena_fd, struct fc_error *error)
+{
+	struct fc_locks *locks = calloc(1, sizeof(*locks));
+	if (locks == NULL)
+		return fc_error_set(error, FC_ENOMEM, "%s: no memory", path);
+	locks->fd = -1;
+	locks->arena_fd = arena_fd;
+	int code = FC_OK;
+	if (getrandom(&locks->base, sizeof(locks->base), 0) != (ssize_t)sizeof(locks->base))
+		code = fc_error_set(error, FC_ESYSTEM, "getrandom: %s", strerror(errno));
+	locks->base >>= 64 - BASE_BITS;
+	if (code == FC_OK)
+		code = open_file(locks, path, error);
+	if (code != FC_OK) {
+		fc_locks_close(locks);
+		return code;
+	}
+	*result = locks;
+	return FC_OK;
+}
+
+void fc_locks_close(struct fc_locks *locks)
+{
+	if (locks == NULL)
+		return;
+	if (locks->fd >= 0)
+		close(locks->fd);
+	free(locks);
+}
+
+int fc_locks_mark(const struct fc_locks *locks, uint64_t number, int arena_fd, struct fc_error *error)
+{
+	struct flock lock = lock_on(locks, number, F_RDLCK);
+	if (fcntl(arena_fd, F_OFD_SETLK, &lock) == 0)
+		return FC_OK;
+	return fc_error_set(error, FC_ESYSTEM, "lock of client %llu: %s", (unsigned long long)number, strerror(errno));
+}
+
+int fc_locks_take(const struct fc_locks *locks, uint64_t number, int *fd, struct fc_error *error)
+{
+	char path[64];
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", locks->fd);
+	*fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (*fd < 0)
+		return fc_error_set(error, FC_ESYSTEM, "lock of client %llu: %s: %s", (unsigned long long)number, path,
+				    strerror(errno));
+	int code = fc_locks_mark(locks, number, *fd, error);
+	if (code != FC_OK) {
+		close(*fd);
+		*fd = -1;
+	}
+	return code;
+}
+
+/* Whether a lock of anybody but this descriptor stands against it. What cannot be asked counts as held: space that is
+ * kept too long does no harm. */
+static bool is_held(int fd, struct flock lock)
+{
+	return fcntl(fd, F_OFD_GETLK, &lock) != 0 || lock.l_type != F_UNLCK;
+}
+
+static enum fc_lock_state state_of(const struct fc_locks *locks, struct flock lock)
+{
+	if (is_held(locks->fd, lock))
+		return FC_LOCK_HELD;
+	return locks->arena_fd >= 0 && is_held(locks->arena_fd, lock) ? FC_LOCK_IN_FLIGHT : FC_LOCK_FREE;
+}
+
+enum fc_lock_state fc_locks_state(const struct fc_locks *locks, uint64_t number)
+{
+	return state_of(locks, lock_on(locks, number, F_WRLCK));
+}
+
+enum fc_lock_state fc_locks_state_of_all(const struct fc_locks *locks)
+{
+	struct flock everything = {.l_type = F_WRLCK, .l_whence = SEEK_SET}; /* length 0: to the end of all files */
+	return state_of(locks, everything);
+}

@@ -1,0 +1,236 @@
+/* What the daemon stands on: arenas, locks, core, server; opened in this order, and closed in reverse. */
+#include "daemon/daemon.h"
+
+#include "base/check.h"
+#include "device/host.h"
+#include "host/alloc.h"
+#include "media/ssd.h"
+#include "store/arenas.h"
+
+#include <errno.h>
+#include <libgen.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+
+#define TRANSFER_BYTES_DEFAULT (1u << 20) /* without an SSD to ask */
+
+int fc_daemon_make_parent(const char *path, struct fc_error *error)
+{
+	char *copy = strdup(path);
+	if (copy == NULL)
+		return fc_error_set(error, FC_ENOMEM, "%s: no memory", path);
+	const char *parent = dirname(copy);
+	int code = FC_OK;
+	if (mkdir(parent, 0700) != 0 && errno != EEXIST)
+		code = fc_error_set(error, FC_ESYSTEM, "%s: mkdir: %s", parent, strerror(errno));
+	free(copy);
+	return code;
+}
+
+static int random_bits(void *bits, size_t bytes, struct fc_error *error)
+{
+	if (getrandom(bits, bytes, 0) == (ssize_t)bytes)
+		return FC_OK;
+	return fc_error_set(error, FC_ESYSTEM, "getrandom: %s", strerror(errno));
+}
+
+static int open_arenas(struct fc_daemon *daemon, struct fc_error *error)
+{
+	const struct fc_store_opts *store = &daemon->settings->store;
+	struct fc_arenas_opts arenas = {
+		.geometry = &daemon->settings->geometry,
+		.memory_bytes = store->memory_bytes,
+		.ssd_bytes = store->ssd_bytes,
+		.memory_path = store->memory_path,
+		.ssd_path = store->ssd_path,
+		.queue_depth = store->queue_depth,
+		.transfer_bytes = store->transfer_bytes,
+	};
+	int code = FC_OK;
+	if (arenas.ssd_bytes > 0)
+		code = fc_daemon_make_parent(arenas.ssd_path, error);
+	if (code == FC_OK && arenas.memory_bytes > 0)
+		code = fc_daemon_make_parent(arenas.memory_path, error);
+	if (code == FC_OK)
+		code = fc_arenas_open(daemon->media, &arenas, error);
+	return code;
+}
+
+static int open_locks(struct fc_daemon *daemon, struct fc_error *error)
+{
+	const char *path = daemon->settings->config.lock_path;
+	int arena_fd = daemon->media[FC_SSD] == NULL ? -1 : fc_ssd_fd(daemon->media[FC_SSD]);
+	int code = fc_daemon_make_parent(path, error);
+	return code == FC_OK ? fc_locks_open(&daemon->locks, path, arena_fd, error) : code;
+}
+
+/* ---- namespaces ---- */
+
+static int make_namespaces(struct fc_daemon *daemon, struct fc_error *error)
+{
+	const struct fc_config *config = &daemon->settings->config;
+	size_t count = config->namespace_count;
+	daemon->owners = calloc(count + 1, sizeof(*daemon->owners));
+	daemon->namespaces = calloc(count + 1, sizeof(*daemon->namespaces));
+	daemon->ids = calloc(2 * (count + 1), sizeof(*daemon->ids));
+	if (daemon->owners == NULL || daemon->namespaces == NULL || daemon->ids == NULL)
+		return fc_error_set(error, FC_ENOMEM, "namespaces: no memory");
+	for (size_t i = 0; i < count; i++) {
+		const struct fc_config_namespace *from = &config->namespaces[i];
+		uint32_t *ids = &daemon->ids[2 * i];
+		ids[0] = (uint32_t)from->uid;
+		ids[1] = (uint32_t)from->gid;
+		daemon->owners[i].tag = fc_server_namespace_tag(from->name);
+		daemon->owners[i].bytes_max = from->quota_bytes;
+		daemon->namespaces[i] = (struct fc_server_namespace_opts){
+			.name = from->name,
+			.uids = &ids[0],
+			.uid_count = from->uid != FC_CONFIG_ANYBODY,
+			.gids = &ids[1],
+			.gid_count = from->gid != FC_CONFIG_ANYBODY,
+		};
+		for (size_t j = 0; j < i; j++)
+			if (daemon->owners[j].tag == daemon->owners[i].tag)
+				return fc_error_set(
+					error, FC_EINVAL,
+					"namespaces: \"%s\" and \"%s\" have the same 16-bit tag (%04x); one "
+					"of them needs another name",
+					daemon->namespaces[j].name, from->name, daemon->owners[i].tag);
+	}
+	return FC_OK;
+}
+
+/* ---- core and server ---- */
+
+static void on_core_event(void *context, enum fc_event_kind kind, struct fc_core_load *load, struct fc_core_save *save,
+			  uint32_t layer)
+{
+	/* The daemon submits no loads or saves to its own core, and only those have events. */
+	(void)context;
+	(void)kind;
+	(void)load;
+	(void)save;
+	(void)layer;
+}
+
+static uint64_t transfer_bytes(const struct fc_daemon *daemon)
+{
+	if (daemon->settings->store.transfer_bytes != 0)
+		return daemon->settings->store.transfer_bytes;
+	return daemon->media[FC_SSD] == NULL ? TRANSFER_BYTES_DEFAULT : daemon->media[FC_SSD]->transfer_bytes_max;
+}
+
+static int open_core(struct fc_daemon *daemon, struct fc_error *error)
+{
+	const struct fc_store_opts *store = &daemon->settings->store;
+	struct fc_core_opts opts = {
+		.catalog =
+			{
+				.geometry = &daemon->settings->geometry,
+				.alloc = &daemon->alloc,
+				.node = store->node,
+				.media = {daemon->media[FC_MEMORY], daemon->media[FC_SSD]},
+				.chunk_bytes = store->chunk_bytes,
+				.agent_context_tokens = store->agent_context_tokens,
+				.long_reply_tokens = store->long_reply_tokens,
+				.high_watermark = store->high_watermark,
+				.low_watermark = store->low_watermark,
+				.consolidate_ratio = store->consolidate_ratio,
+				.reclaim_order = store->reclaim_order,
+				.memory_reclaim = store->memory_reclaim,
+				.owners = daemon->owners,
+				.owner_count = (uint32_t)daemon->settings->config.namespace_count,
+			},
+		.device = daemon->device,
+		.clock = fc_clock_real(),
+		/* What moves bytes here is spilling, one segment at a time. */
+		.load_streams = 1,
+		.save_streams = 1,
+		.requests_max = 1,
+		.window_bytes = store->window_bytes,
+		.gap_bytes = store->gap_bytes,
+		.transfer_bytes = transfer_bytes(daemon),
+		.io_timeout_ns = store->io_timeout_ns,
+		.event_cb = on_core_event,
+		.context = daemon,
+	};
+	int code = random_bits(&opts.catalog.uuid, sizeof(opts.catalog.uuid), error);
+	if (code == FC_OK)
+		code = random_bits(&opts.catalog.hash_seed, sizeof(opts.catalog.hash_seed), error);
+	if (code == FC_OK)
+		code = fc_core_open(&daemon->core, &opts, fc_daemon_on_opened, error);
+	return code;
+}
+
+int fc_daemon_open(struct fc_daemon *daemon, struct fc_error *error)
+{
+	daemon->alloc = fc_alloc_system();
+	int code = random_bits(&daemon->instance, sizeof(daemon->instance), error);
+	if (code == FC_OK)
+		code = make_namespaces(daemon, error);
+	if (code == FC_OK)
+		code = fc_device_host(&daemon->device, error);
+	if (code == FC_OK)
+		code = open_arenas(daemon, error);
+	if (code == FC_OK)
+		code = open_locks(daemon, error);
+	if (code == FC_OK)
+		code = open_core(daemon, error);
+	return code;
+}
+
+static struct fc_uuid store_uuid(const struct fc_daemon *daemon)
+{
+	const struct fc_catalog *catalog = fc_core_catalog(daemon->core);
+	const struct fc_superblock *superblock = fc_catalog_superblock(catalog, FC_SSD);
+	if (superblock == NULL)
+		superblock = fc_catalog_superblock(catalog, FC_MEMORY);
+	fc_check(superblock != NULL);
+	return superblock->uuid;
+}
+
+int fc_daemon_open_server(struct fc_daemon *daemon, struct fc_error *error)
+{
+	const struct fc_config *config = &daemon->settings->config;
+	struct fc_server_opts opts = {
+		.alloc = &daemon->alloc,
+		.clock = fc_clock_real(),
+		.core = daemon->core,
+		.geometry = &daemon->settings->geometry,
+		.media = {daemon->media[FC_MEMORY], daemon->media[FC_SSD]},
+		.instance = daemon->instance,
+		.store = store_uuid(daemon),
+		.namespaces = daemon->namespaces,
+		.namespace_count = (uint32_t)config->namespace_count,
+		.is_fenced = true,
+		.has_output = fc_daemon_has_output,
+		.wants_close = fc_daemon_wants_close,
+		.event = fc_daemon_on_event,
+		.context = daemon,
+	};
+	fc_server_limits_init(&opts.limits);
+	opts.limits.clients_max = (uint32_t)config->clients_max;
+	opts.limits.requests_max = (uint32_t)config->requests_max;
+	opts.limits.reserved_bytes_max = config->reserved_bytes_max;
+	opts.limits.unsent_bytes_max = config->unsent_bytes_max;
+	opts.limits.hello_timeout_ns = config->hello_timeout_ns;
+	opts.limits.lease_timeout_ns = config->lease_timeout_ns;
+	opts.limits.io_timeout_ns = config->io_timeout_ns;
+	return fc_server_open(&daemon->server, &opts, error);
+}
+
+void fc_daemon_close(struct fc_daemon *daemon)
+{
+	fc_server_free(daemon->server);
+	fc_daemon_forget_connections(daemon);
+	fc_core_free(daemon->core);
+	fc_locks_close(daemon->locks);
+	for (int medium = 0; medium < FC_MEDIUM_COUNT; medium++)
+		fc_media_close(daemon->media[medium]);
+	fc_device_close(daemon->device);
+	free(daemon->owners);
+	free(daemon->namespaces);
+	free(daemon->ids);
+}
