@@ -1,19 +1,21 @@
 /* What a socket delivers, on either side.
  *
  *     1 byte     bits 0-1: pieces that it arrives in (whole, 1 byte, 7, 300); bit 2: put the magic into every frame;
- *                bit 3: put the length of the rest, or of the next announced frame, into a frame that says 0xffff
- *     ...        frames
+ *                bit 3: put the length of the rest into a frame that says 0xffff; bit 4: paint an answer
+ *     ...        frames, or strokes
  *
  * Frames are taken off the front until one is refused, as a connection does. A body that decodes must keep what wire.h
  * promises and encode to the same bytes (tests/wire/messages.c); a path that could not be decoded must be empty and
- * usable for the next. The geometry and the arenas are those of the example in messages.h. */
+ * usable for the next. Strokes paint a right path of some length, cut into some spans in some segments, for MATCHED or
+ * RESERVED, and then write some numbers over it; without those it must be accepted. The geometry and the arenas are
+ * those of the example in messages.h. */
 #include "fuzz/fuzz.h"
 #include "wire/messages.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-enum { PIECES = 3, FIX_MAGIC = 4, FIX_LENGTH = 8 };
+enum { PIECES = 3, FIX_MAGIC = 4, FIX_LENGTH = 8, PAINT = 16 };
 
 #define LENGTH_OPEN 0xffffu
 
@@ -64,7 +66,8 @@ static bool take_frame(struct decoded *decoded, struct fc_wire_buffer *received,
 	return false;
 }
 
-static void run(const uint8_t *frames, size_t bytes, size_t piece)
+/* True when none was refused. */
+static bool run(const uint8_t *frames, size_t bytes, size_t piece)
 {
 	struct tracked_alloc tracked = {0};
 	struct fc_alloc alloc = tracked_alloc_interface(&tracked);
@@ -95,6 +98,135 @@ static void run(const uint8_t *frames, size_t bytes, size_t piece)
 	fc_wire_buffer_deinit(&again);
 	fuzz_check(tracked.bytes == 0, "%llu bytes are lost", (unsigned long long)tracked.bytes);
 	free(decoded);
+	return is_up;
+}
+
+/* ---- painted answers ---- */
+
+#define SEGMENTS 8
+#define SPANS_MAX 128
+#define SEGMENT_BYTES 0x4000u
+
+struct painting {
+	struct fc_range ranges[SEGMENTS][FC_RANGES_MAX];
+	struct fc_shape shapes[SEGMENTS];
+	struct fc_placed placed[SEGMENTS];
+	struct fc_grant grants[SEGMENTS];
+	struct fc_span spans[SPANS_MAX];
+	struct fc_path path;
+};
+
+/* Blocks [block, end) of a group in pieces, each in one of the segments. False when they are too many. */
+static bool paint_group(struct painting *painting, struct fuzz_input *input, uint32_t group, uint64_t block,
+			uint64_t end)
+{
+	while (block < end) {
+		uint8_t stroke = fuzz_u8(input);
+		struct fc_shape *shape = &painting->shapes[stroke % SEGMENTS];
+		uint64_t count = fc_min_u64(1 + stroke / SEGMENTS, end - block);
+		if (painting->path.span_count == SPANS_MAX || shape->range_count == FC_RANGES_MAX)
+			return false;
+		painting->spans[painting->path.span_count++] =
+			(struct fc_span){stroke % SEGMENTS, group, block, count, shape->entry_count};
+		fuzz_check(fc_shape_add(shape, group, block, count) == FC_OK, "a shape of too many ranges");
+		block += count;
+	}
+	return true;
+}
+
+/* Segments without blocks are left out, and spans numbered anew. */
+static void place_segments(struct painting *painting, uint8_t media)
+{
+	uint32_t numbers[SEGMENTS];
+	struct fc_path *path = &painting->path;
+	for (uint32_t i = 0; i < SEGMENTS; i++) {
+		enum fc_medium medium = media >> i & 1 ? FC_SSD : FC_MEMORY;
+		uint32_t align = messages.welcome.arenas[medium].align;
+		if (painting->shapes[i].range_count == 0)
+			continue;
+		numbers[i] = path->placed_count;
+		painting->placed[path->placed_count++] = (struct fc_placed){
+			.base = fc_gva_make(medium, 0, FC_TABLE_OFFSET + i * SEGMENT_BYTES),
+			.header_bytes = fc_shape_header_bytes(&painting->shapes[i], align),
+			.align = align,
+			.shape = &painting->shapes[i],
+		};
+	}
+	for (uint32_t i = 0; i < path->span_count; i++) {
+		struct fc_span *span = &painting->spans[i];
+		span->placed = numbers[span->placed];
+		path->bytes[fc_gva_medium(painting->placed[span->placed].base)] +=
+			span->count * fc_group_block_bytes(&messages.geometry, span->group);
+	}
+}
+
+static bool paint_path(struct painting *painting, struct fuzz_input *input)
+{
+	struct fc_path *path = &painting->path;
+	uint8_t stroke = fuzz_u8(input);
+	*path = (struct fc_path){.placed = painting->placed, .spans = painting->spans, .is_leased = stroke >> 7};
+	path->blocks = fc_resume_granule(&messages.geometry) * (stroke & 31);
+	path->stored_blocks = path->blocks + fuzz_u8(input);
+	for (uint32_t i = 0; i < SEGMENTS; i++)
+		fc_shape_init(&painting->shapes[i], painting->ranges[i]);
+	for (uint32_t group = 0; group < messages.geometry.group_count; group++) {
+		uint64_t first, count;
+		fc_group_needed(&messages.geometry, group, path->blocks, &first, &count);
+		if (!paint_group(painting, input, group, first, first + count))
+			return false;
+	}
+	place_segments(painting, fuzz_u8(input));
+	return true;
+}
+
+static int put_painting(struct painting *painting, uint8_t stroke, struct fc_wire_buffer *buffer)
+{
+	struct fc_reservation reservation = {.grants = painting->grants, .sources = painting->path};
+	if (stroke & 1)
+		return fc_wire_put_matched(buffer, 1, FC_OK, &painting->path);
+	while (reservation.grant_count < (uint32_t)(stroke >> 1) % SEGMENTS &&
+	       reservation.grant_count < painting->path.placed_count) {
+		painting->grants[reservation.grant_count].placed = painting->placed[reservation.grant_count];
+		reservation.grant_count++;
+	}
+	return fc_wire_put_reserved(buffer, 1, FC_OK, &reservation, NULL);
+}
+
+/* Some numbers of the body; false when there are none. */
+static bool write_over(struct fuzz_input *input, uint8_t *body, uint64_t bytes)
+{
+	unsigned count = fuzz_u8(input) % 4;
+	for (unsigned i = 0; i < count; i++) {
+		uint64_t at = fuzz_u16(input) % bytes, value;
+		uint8_t width = fuzz_u8(input);
+		if (width & 128)
+			value = fuzz_u64(input);
+		else
+			value = width;
+		memcpy(body + at, &value, fc_min_u64(bytes - at, width & 128 ? 8 : 1));
+	}
+	return count > 0;
+}
+
+static void run_painting(struct fuzz_input *input)
+{
+	struct tracked_alloc tracked = {0};
+	struct fc_alloc alloc = tracked_alloc_interface(&tracked);
+	struct fc_wire_buffer buffer;
+	struct fc_wire_header header;
+	struct painting *painting = calloc(1, sizeof(*painting));
+	const uint8_t *body;
+	fuzz_check(painting != NULL, "no memory");
+	fc_wire_buffer_init(&buffer, &alloc);
+	if (paint_path(painting, input)) {
+		fuzz_check(put_painting(painting, fuzz_u8(input), &buffer) == FC_OK, "it cannot be put");
+		fuzz_check(fc_wire_next(&buffer, &header, &body, NULL) == FC_OK, "it is not there");
+		bool is_changed = write_over(input, buffer.bytes + FC_WIRE_HEADER_BYTES, header.body_bytes);
+		bool is_up = run(buffer.bytes, buffer.used, buffer.used);
+		fuzz_check(is_up || is_changed, "a right path is refused");
+	}
+	fc_wire_buffer_deinit(&buffer);
+	free(painting);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -104,9 +236,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	uint8_t mode = fuzz_u8(&input);
 	if (messages.geometry.layer_count == 0)
 		messages_init(&messages);
+	if (mode & PAINT) {
+		run_painting(&input);
+		return 0;
+	}
 	uint8_t *frames = fuzz_exact(input.bytes, input.left);
 	fix_headers(frames, input.left, mode);
-	run(frames, input.left, pieces[mode & PIECES]);
+	(void)run(frames, input.left, pieces[mode & PIECES]);
 	free(frames);
 	return 0;
 }
