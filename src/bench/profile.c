@@ -21,6 +21,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -34,7 +35,10 @@
 #define SMALL_COUNT 32768u /* commands, at the default size */
 #define LONE_COUNT 512u
 #define SYNC_COUNT 16u
-#define WAIT_NS 1000000000ull
+#define CURVE_BYTES_MIN (64ull << 10)
+#define CURVE_DEPTH 4u
+#define CURVE_READ_BYTES (64ull << 20) /* at each point, at the default size */
+#define WAIT_MS 1000
 #define ARENA_BYTES_MIN (64ull << 20)
 #define SMALL_SLICE_BYTES 1024u
 #define LARGE_BLOCKS 256u
@@ -60,7 +64,9 @@ enum figure {
 	SMALL_SLICES_LOAD_S,
 	MANY_LAYERS_S,
 	ONE_LAYER_S,
-	FIGURE_COUNT,
+	WINDOW_S, /* processor time of a load from SSD */
+	CURVE_S,  /* of a command, at the first point; the others follow */
+	FIGURE_COUNT = CURVE_S + FC_BENCH_CURVE_POINTS,
 };
 
 struct prober {
@@ -72,7 +78,7 @@ struct prober {
 	struct fc_random random;
 	double *figures[FIGURE_COUNT]; /* by run */
 	uint64_t session_bytes;        /* of the sessions of large slices, as they came out */
-	uint64_t small_slices, large_slices;
+	uint64_t small_slices, large_slices, window_commands;
 };
 
 static double thread_seconds(void)
@@ -122,6 +128,13 @@ static void on_done(struct fc_io *io)
 		send_next(command);
 }
 
+/* As the store's thread sleeps: waking up through a descriptor is part of a command's time. */
+static void sleep_until_one_ends(struct fc_media *media)
+{
+	struct pollfd fd = {.fd = fc_media_event_fd(media), .events = POLLIN};
+	(void)poll(&fd, 1, WAIT_MS);
+}
+
 static int run_burst(struct prober *prober, struct burst *burst, uint32_t depth, double *wall_s, double *cpu_s,
 		     struct fc_error *error)
 {
@@ -136,7 +149,8 @@ static int run_burst(struct prober *prober, struct burst *burst, uint32_t depth,
 		send_next(&commands[i]);
 	}
 	while (burst->under_way > 0)
-		(void)fc_media_wait(prober->media, WAIT_NS);
+		if (fc_media_poll(prober->media) == 0 && burst->under_way > 0)
+			sleep_until_one_ends(prober->media);
 	*wall_s = fc_bench_seconds() - start_s;
 	if (cpu_s != NULL)
 		*cpu_s = thread_seconds() - start_cpu_s;
@@ -171,6 +185,36 @@ static int time_syncs(struct prober *prober, uint64_t run, struct fc_error *erro
 	return code;
 }
 
+/* ---- how much has to be under way ---- */
+
+static uint64_t curve_bytes(int point)
+{
+	return CURVE_BYTES_MIN << point;
+}
+
+static uint64_t curve_command_bytes(const struct fc_media *media, int point)
+{
+	return fc_min_u64(curve_bytes(point) / CURVE_DEPTH, media->transfer_bytes_max);
+}
+
+static int run_curve(struct prober *prober, uint64_t run, struct fc_error *error)
+{
+	const struct fc_bench *bench = prober->bench;
+	int code = FC_OK;
+	for (int point = 0; point < FC_BENCH_CURVE_POINTS && code == FC_OK; point++) {
+		uint64_t bytes = curve_command_bytes(prober->media, point);
+		uint64_t depth = fc_min_u64(curve_bytes(point) / bytes, DEPTH_SMALL);
+		struct burst burst = {
+			.op = FC_IO_READ,
+			.bytes = bytes,
+			.left = fc_max_u64(fc_bench_scaled(bench, CURVE_READ_BYTES, 0) / bytes, 4 * depth),
+			.random = &prober->random, /* neighbours would be joined on their way to the disk */
+		};
+		code = time_commands(prober, (enum figure)(CURVE_S + point), run, burst, (uint32_t)depth, error);
+	}
+	return code;
+}
+
 static int run_disk(struct prober *prober, uint64_t run, struct fc_error *error)
 {
 	uint64_t large_bytes = prober->media->transfer_bytes_max, large_count = prober->media->bytes / large_bytes;
@@ -186,7 +230,9 @@ static int run_disk(struct prober *prober, uint64_t run, struct fc_error *error)
 	if (code == FC_OK)
 		code = time_commands(prober, SMALL_S, run, small, DEPTH_SMALL, error);
 	small.left = LONE_COUNT;
-	return code == FC_OK ? time_commands(prober, LONE_S, run, small, 1, error) : code;
+	if (code == FC_OK)
+		code = time_commands(prober, LONE_S, run, small, 1, error);
+	return code == FC_OK ? run_curve(prober, run, error) : code;
 }
 
 static int open_disk(struct prober *prober, struct fc_bench_profile *profile, struct fc_error *error)
@@ -205,7 +251,8 @@ static int open_disk(struct prober *prober, struct fc_bench_profile *profile, st
 	profile->ssd_align_bytes = prober->media->align;
 	profile->ssd_transfer_bytes = prober->media->transfer_bytes_max;
 	profile->is_direct = fc_ssd_is_direct(prober->media);
-	prober->buffers_bytes = fc_max_u64(DEPTH_LARGE * prober->media->transfer_bytes_max, DEPTH_SMALL * SMALL_BYTES);
+	prober->buffers_bytes =
+		fc_max_u64(DEPTH_LARGE * prober->media->transfer_bytes_max, CURVE_BYTES_MIN << FC_BENCH_CURVE_POINTS);
 	prober->buffers = fc_pages_alloc(prober->buffers_bytes);
 	if (prober->buffers == NULL)
 		return fc_error_set(error, FC_ENOMEM, "no memory for buffers");
@@ -310,6 +357,7 @@ static int run_memcpy(struct prober *prober, uint64_t run, struct fc_error *erro
 
 struct session_test {
 	enum figure load, save; /* save FIGURE_COUNT: not measured */
+	bool is_on_ssd;
 	uint32_t layers;
 	uint64_t blocks, bytes, loads;
 };
@@ -332,10 +380,13 @@ static int run_sessions(struct prober *prober, const struct session_test *test, 
 	for (uint64_t run = 0; run < bench->run_count && code == FC_OK; run++) {
 		fc_bench_engine_use(engine, bench->seed, run);
 		code = fc_bench_step(bench, error);
-		double start_s = fc_bench_seconds();
+		double start_s = test->is_on_ssd ? fc_bench_cpu_seconds() : fc_bench_seconds();
 		for (uint64_t i = 0; i < test->loads && code == FC_OK; i++)
 			code = fc_bench_engine_load(engine, &result, error);
-		prober->figures[test->load][run] = (fc_bench_seconds() - start_s) / (double)test->loads;
+		double end_s = test->is_on_ssd ? fc_bench_cpu_seconds() : fc_bench_seconds();
+		prober->figures[test->load][run] = (end_s - start_s) / (double)test->loads;
+		if (test->is_on_ssd && code == FC_OK)
+			prober->window_commands = result.read_commands;
 	}
 	return code;
 }
@@ -350,7 +401,8 @@ static int test_sessions(struct prober *prober, const struct session_test *test,
 	if (test->load == LARGE_SLICES_LOAD_S)
 		prober->session_bytes = engine.memory_bytes;
 	if (code == FC_OK)
-		code = fc_bench_engine_open(&engine, bench, budget_bytes, 0, error);
+		code = fc_bench_engine_open(&engine, bench, test->is_on_ssd ? 0 : budget_bytes,
+					    test->is_on_ssd ? budget_bytes : 0, error);
 	if (code == FC_OK)
 		code = run_sessions(prober, test, &engine, error);
 	fc_bench_engine_deinit(&engine);
@@ -362,10 +414,12 @@ static int run_copies(struct prober *prober, struct fc_error *error)
 	uint64_t bytes = fc_bench_scaled(prober->bench, 64ull << 20, 4ull << 20);
 	uint64_t small_blocks = bytes / FC_BENCH_LAYERS / SMALL_SLICE_BYTES;
 	const struct session_test tests[] = {
-		{LARGE_SLICES_LOAD_S, LARGE_SLICES_SAVE_S, FC_BENCH_LAYERS, LARGE_BLOCKS, bytes, 1},
-		{SMALL_SLICES_LOAD_S, FIGURE_COUNT, FC_BENCH_LAYERS, small_blocks, bytes, 1},
-		{MANY_LAYERS_S, FIGURE_COUNT, FC_BENCH_LAYERS, 1, FC_BENCH_LAYERS * SMALL_SLICE_BYTES, TINY_LOADS},
-		{ONE_LAYER_S, FIGURE_COUNT, 1, 1, SMALL_SLICE_BYTES, TINY_LOADS},
+		{LARGE_SLICES_LOAD_S, LARGE_SLICES_SAVE_S, false, FC_BENCH_LAYERS, LARGE_BLOCKS, bytes, 1},
+		{SMALL_SLICES_LOAD_S, FIGURE_COUNT, false, FC_BENCH_LAYERS, small_blocks, bytes, 1},
+		{MANY_LAYERS_S, FIGURE_COUNT, false, FC_BENCH_LAYERS, 1, FC_BENCH_LAYERS * SMALL_SLICE_BYTES,
+		 TINY_LOADS},
+		{ONE_LAYER_S, FIGURE_COUNT, false, 1, 1, SMALL_SLICE_BYTES, TINY_LOADS},
+		{WINDOW_S, FIGURE_COUNT, true, FC_BENCH_LAYERS, LARGE_BLOCKS, bytes, 1},
 	};
 	int code = FC_OK;
 	prober->large_slices = (uint64_t)FC_BENCH_LAYERS * LARGE_BLOCKS;
@@ -399,6 +453,12 @@ static void conclude(const struct prober *prober, struct fc_bench_profile *profi
 	profile->command_s = median(prober, SMALL_S);
 	profile->read_bytes_per_s = speed(large_bytes, median(prober, READ_S), profile->command_s);
 	profile->write_bytes_per_s = speed(large_bytes, median(prober, WRITE_S), profile->command_s);
+	for (int point = 0; point < FC_BENCH_CURVE_POINTS; point++) {
+		double bytes = (double)fc_min_u64(curve_bytes(point) / CURVE_DEPTH, profile->ssd_transfer_bytes);
+		profile->curve_bytes[point] = curve_bytes(point);
+		profile->curve_bytes_per_s[point] =
+			speed(bytes, median(prober, (enum figure)(CURVE_S + point)), profile->command_s);
+	}
 	profile->latency_s =
 		at_least_zero(median(prober, LONE_S) - profile->command_s - SMALL_BYTES / profile->read_bytes_per_s);
 	profile->sync_s = median(prober, SYNC_S);
@@ -417,6 +477,8 @@ static void conclude(const struct prober *prober, struct fc_bench_profile *profi
 	double fixed_s =
 		profile->load_s + FC_BENCH_LAYERS * profile->copy_s + (double)prober->large_slices * profile->slice_s;
 	profile->load_bytes_per_s = speed(session_bytes, large_s, fixed_s);
+	profile->window_bytes_per_s = speed(session_bytes, median(prober, WINDOW_S),
+					    fixed_s + (double)prober->window_commands * profile->direct_command_s);
 	profile->save_bytes_per_s = speed(session_bytes, median(prober, LARGE_SLICES_SAVE_S), fixed_s);
 }
 

@@ -5,14 +5,19 @@
 
 #include "bench/bench.h"
 
+#define FC_BENCH_CURVE_POINTS 9
+
 /* Medians of bench->run_count runs. */
 struct fc_bench_profile {
 	uint32_t ssd_align_bytes;
 	uint64_t ssd_transfer_bytes;                /* largest command that the store would send */
 	bool is_direct;                             /* the page cache is out of the way */
 	double read_bytes_per_s, write_bytes_per_s; /* of commands of that size, besides their fixed part */
-	double command_s;                           /* 1 / IOPS, of small reads, many at once */
-	double latency_s;                           /* of a small read alone, besides command_s and its bytes */
+	/* With so many bytes under way, in four commands or, where they are too large for that, more. */
+	uint64_t curve_bytes[FC_BENCH_CURVE_POINTS];
+	double curve_bytes_per_s[FC_BENCH_CURVE_POINTS];
+	double command_s; /* 1 / IOPS, of small reads, many at once */
+	double latency_s; /* of a small read alone */
 	double sync_s;
 	double direct_command_s; /* of a thread, to send a command and hear of its end */
 	double kernel_command_s; /* a small read out of the page cache */
@@ -20,6 +25,7 @@ struct fc_bench_profile {
 	double file_open_s;
 	double memcpy_bytes_per_s; /* two threads at once, or one on a machine with one processor */
 	double load_bytes_per_s;   /* from memory to slots, checked: large slices, besides their fixed part */
+	double window_bytes_per_s; /* from a window that the disk has filled: processor time of a load from SSD */
 	double save_bytes_per_s;
 	double slice_s; /* fixed part of a slice */
 	double load_s;  /* of a load, from its submission to its end in another thread */

@@ -15,6 +15,7 @@
 
 #define NO_STRIPES (1ull << 40) /* one drive: all of an arena is on it */
 #define NS_PER_S 1e9
+#define CURVE_TEXT_BYTES (FC_BENCH_CURVE_POINTS * 48)
 
 static uint64_t rounded(double value)
 {
@@ -31,15 +32,27 @@ static void set_engine(struct fc_hardware *hardware, const struct fc_bench_profi
 {
 	hardware->workers = 1;
 	hardware->hbm_kv_bytes = fc_live_pool_bytes_max();
-	hardware->hbm_bytes_per_s = rounded(profile->load_bytes_per_s);
+	hardware->hbm_bytes_per_s = rounded(profile->window_bytes_per_s);
 	hardware->prefill_tokens_per_s = INFINITY;
 	hardware->chunk_tokens = 1ull << 32;
 	hardware->batch_max = 1;
 	hardware->has_cpu_device = true;
 }
 
+static void print_curve(const struct fc_bench_profile *profile, char text[CURVE_TEXT_BYTES])
+{
+	size_t used = 0;
+	for (int i = 0; i < FC_BENCH_CURVE_POINTS; i++) {
+		used += (size_t)snprintf(text + used, CURVE_TEXT_BYTES - used, "%s%llu=%llu", i > 0 ? "," : "",
+					 (unsigned long long)profile->curve_bytes[i],
+					 (unsigned long long)rounded(profile->curve_bytes_per_s[i]));
+		fc_check(used < CURVE_TEXT_BYTES);
+	}
+}
+
+/* `curve` is borrowed. */
 static void set_node(struct fc_hardware *hardware, const struct fc_bench_profile *profile,
-		     const struct fc_config *config)
+		     const struct fc_config *config, const char *curve)
 {
 	hardware->model = config->model;
 	hardware->memory_bytes = config->memory_bytes;
@@ -55,6 +68,7 @@ static void set_node(struct fc_hardware *hardware, const struct fc_bench_profile
 	hardware->ssd_stripe_bytes = NO_STRIPES;
 	hardware->ssd_transfer_bytes = profile->ssd_transfer_bytes;
 	hardware->ssd_read_bytes_per_s = rounded(profile->read_bytes_per_s);
+	hardware->ssd_read_curve = curve;
 	hardware->ssd_write_bytes_per_s = rounded(profile->write_bytes_per_s);
 	hardware->ssd_command_ns = in_ns(profile->command_s);
 	hardware->ssd_latency_ns = in_ns(profile->latency_s);
@@ -69,7 +83,7 @@ static const struct fc_hardware_origin origins[] = {
 	{"model", "--model"},
 	{"workers", "a live replay has one engine"},
 	{"hbm_kv_bytes", "what a live replay gives its engine at most, 40 % of memory"},
-	{"hbm_bytes_per_s", "as link_up_bytes_per_s: the window is host memory too"},
+	{"hbm_bytes_per_s", "measured: processor time of the same session's load from SSD, besides its fixed parts"},
 	{"prefill_tokens_per_s", "modelled by a live replay as well: --prefill"},
 	{"prefill_context_tokens", "a live replay's engine knows no context"},
 	{"step_ns", "nor anything besides tokens"},
@@ -93,9 +107,10 @@ static const struct fc_hardware_origin origins[] = {
 	{"ssd_stripe_bytes", "no stripes"},
 	{"ssd_transfer_bytes", "what the device takes"},
 	{"ssd_read_bytes_per_s", "measured: commands of ssd_transfer_bytes, 16 at once, sequential"},
-	{"ssd_write_bytes_per_s", "measured: the same, writing"},
+	{"ssd_read_curve", "measured: speed with so many bytes under way, in 4 commands or as many as they take"},
+	{"ssd_write_bytes_per_s", "measured: commands of ssd_transfer_bytes, 16 at once, sequential"},
 	{"ssd_command_ns", "measured: reads of 4 KiB, 64 at once, random places; one's share"},
-	{"ssd_latency_ns", "measured: reads of 4 KiB, one after the other, besides their share and bytes"},
+	{"ssd_latency_ns", "measured: reads of 4 KiB, one after the other"},
 	{"ssd_sync_ns", "measured: after a write of 4 KiB"},
 	{"direct_command_ns", "measured: time of the sending thread for a read of 4 KiB, 64 at once"},
 	{"kernel_command_ns", "measured: read of 4 KiB out of the page cache, besides its bytes"},
@@ -151,11 +166,13 @@ int fc_bench_write_profile(struct fc_bench *bench, const struct fc_config *confi
 {
 	struct fc_bench_profile profile;
 	struct fc_hardware hardware = {0};
+	char curve[CURVE_TEXT_BYTES];
 	int code = fc_bench_profile(bench, &profile, error);
 	if (code != FC_OK)
 		return code;
+	print_curve(&profile, curve);
 	set_engine(&hardware, &profile);
-	set_node(&hardware, &profile, config);
+	set_node(&hardware, &profile, config, curve);
 	code = write_file(bench, &profile, &hardware, config->profile_path, error);
 	return code == FC_OK && strcmp(config->profile_path, "-") != 0 ? read_back(config->profile_path, error) : code;
 }

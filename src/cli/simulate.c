@@ -11,9 +11,11 @@
 #include "replay/fleet.h"
 #include "replay/simulation_report.h"
 #include "replay/simulation_words.h"
+#include "replay/validation.h"
 #include "report/page.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 
 struct simulate {
 	struct fc_config config; /* with what the profile decides filled in */
@@ -22,6 +24,7 @@ struct simulate {
 	struct fc_geometry geometry;
 	struct fc_simulation simulation;
 	struct fc_progress progress;
+	struct fc_validation *validation; /* NULL: none is shown */
 };
 
 static void on_progress(void *context, uint64_t done)
@@ -72,6 +75,8 @@ static int add_sections(struct fc_analyze_report *analysis, void *context, struc
 	fc_page_end_words(page);
 	if (code == FC_OK)
 		code = fc_simulation_report(simulation, page);
+	if (code == FC_OK && sections->simulate->validation != NULL)
+		code = fc_validation_report(sections->simulate->validation, page);
 	if (code == FC_OK)
 		code = fc_analyze_add_page(analysis, page);
 	return code == FC_OK ? FC_OK : fc_error_set(error, code, "--report: %s", fc_code_text(code));
@@ -173,11 +178,28 @@ static int check_fleet_options(const struct fc_config *config, struct fc_error *
 	return FC_OK;
 }
 
+/* Before anything runs, so that a bad file is known at once. */
+static int load_validation(struct simulate *simulate, struct fc_error *error)
+{
+	const struct fc_config *config = &simulate->config;
+	if (config->validation_path == NULL)
+		return FC_OK;
+	if (config->report_path == NULL)
+		return fc_error_set(error, FC_EINVAL, "--validation: it is shown on a page; add --report");
+	simulate->validation = malloc(sizeof(*simulate->validation));
+	if (simulate->validation == NULL)
+		return fc_error_set(error, FC_ENOMEM, "--validation: no memory");
+	int code = fc_validation_load(simulate->validation, config->validation_path, error);
+	return code == FC_OK ? FC_OK : fc_error_wrap(error, code, "--validation");
+}
+
 int fc_command_simulate(const struct fc_config *config, struct fc_error *error)
 {
 	struct simulate simulate = {.config = *config};
 	struct fc_store_opts unused;
 	int code = check_fleet_options(config, error);
+	if (code == FC_OK)
+		code = load_validation(&simulate, error);
 	if (code == FC_OK)
 		code = fc_hardware_load(&simulate.hardware, config->hardware, error);
 	if (code == FC_OK) {
@@ -192,5 +214,6 @@ int fc_command_simulate(const struct fc_config *config, struct fc_error *error)
 		code = config->node_count > 0 ? run_fleet(&simulate, error) : run_node(&simulate, error);
 	fc_trace_free(simulate.trace);
 	fc_hardware_deinit(&simulate.hardware);
+	free(simulate.validation);
 	return code;
 }

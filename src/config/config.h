@@ -150,7 +150,8 @@ struct fc_config {
 	uint64_t seed;
 	const char *json_path; /* NULL: none; "-": standard output */
 	const char *report_path;
-	const char *profile_path; /* bench: where a hardware profile goes */
+	const char *validation_path; /* what bench/validate wrote */
+	const char *profile_path;    /* bench: where a hardware profile goes */
 	const char *config_path;
 	bool is_verbose;
 

@@ -200,6 +200,8 @@ static const struct fc_option options[] = {
 	 .help = "recorded trace that the measurement `trace` replays, with the given --model, --scale, --ssd and "
 		 "--memory"},
 
+	{"validation", "FILE", FC_OPTION_TEXT, FIELD(validation_path), FC_COMMAND_REPLAY, NULL,
+	 .help = "with --simulate and --report: what bench/validate found, to be shown on the page"},
 	{"profile", "FILE", FC_OPTION_TEXT, FIELD(profile_path), FC_COMMAND_BENCH, NULL,
 	 .help = "measure what a hardware profile needs and write one for replay --simulate; other measurements only "
 		 "as --only names them"},

@@ -697,7 +697,7 @@ static void note_machine(struct engine *engine)
 	outcome->drive_bytes_written = machine->bytes_written;
 	outcome->ssd_series = machine->read_series;
 	for (uint64_t i = 0; i < machine->hardware->ssd_count; i++)
-		outcome->drive_busy_ns += machine->drives[i].busy_ns;
+		outcome->drive_busy_ns += machine->drives[i].pipe.busy_ns;
 }
 
 static bool step(struct engine *engine)

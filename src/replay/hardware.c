@@ -14,6 +14,7 @@
 #define FIELD(member) offsetof(struct fc_hardware, member)
 #define SECOND_NS 1000000000ull
 #define TIB (1ull << 40)
+#define SPEED_MIN 1000ull
 #define SPEED_MAX 1000000000000000ull
 
 #define BYTES(key, min_bytes)                                                                                          \
@@ -22,7 +23,7 @@
 	}
 #define SPEED(key)                                                                                                     \
 	{                                                                                                              \
-		.name = #key, .type = FC_OPTION_COUNT, .field_offset = FIELD(key), .min = 1000, .max = SPEED_MAX       \
+		.name = #key, .type = FC_OPTION_COUNT, .field_offset = FIELD(key), .min = SPEED_MIN, .max = SPEED_MAX  \
 	}
 #define TIME(key)                                                                                                      \
 	{                                                                                                              \
@@ -69,6 +70,7 @@ static const struct fc_option rows[] = {
 	BYTES(ssd_stripe_bytes, 4096),
 	BYTES(ssd_transfer_bytes, 4096),
 	SPEED(ssd_read_bytes_per_s),
+	{.name = "ssd_read_curve", .type = FC_OPTION_TEXT, .field_offset = FIELD(ssd_read_curve)},
 	SPEED(ssd_write_bytes_per_s),
 	TIME(ssd_command_ns),
 	TIME(ssd_latency_ns),
@@ -94,6 +96,70 @@ static const struct fc_option *find_row(const char *key)
 	return NULL;
 }
 
+/* ---- the curve ---- */
+
+/* "BYTES=SPEED" at `text`; returns what is behind it, or NULL. */
+static const char *read_point(const char *text, uint64_t *bytes, uint64_t *bytes_per_s)
+{
+	char *end;
+	if (*text < '0' || *text > '9')
+		return NULL;
+	errno = 0;
+	*bytes = strtoull(text, &end, 10);
+	if (end[0] != '=' || end[1] < '0' || end[1] > '9')
+		return NULL;
+	*bytes_per_s = strtoull(end + 1, &end, 10);
+	bool is_good = errno == 0 && *bytes > 0 && *bytes_per_s >= SPEED_MIN && *bytes_per_s <= SPEED_MAX;
+	return is_good && (*end == ',' || *end == '\0') ? end : NULL;
+}
+
+static int read_curve(struct fc_speed_curve *curve, const char *text, const char *place, struct fc_error *error)
+{
+	*curve = (struct fc_speed_curve){.count = 0};
+	if (strcmp(text, "none") == 0)
+		return FC_OK;
+	for (const char *at = text;; at++) {
+		uint64_t bytes = 0, bytes_per_s = 0, last = curve->count > 0 ? curve->bytes[curve->count - 1] : 0;
+		at = curve->count < FC_SPEED_POINTS_MAX ? read_point(at, &bytes, &bytes_per_s) : NULL;
+		if (at == NULL || bytes <= last)
+			return fc_error_set(
+				error, FC_EINVAL,
+				"%s: \"%.80s\" does not fit; none, or up to %d of BYTES=BYTES_PER_S with commas, "
+				"bytes ascending, speeds from %llu to %llu, are allowed",
+				place, text, FC_SPEED_POINTS_MAX, (unsigned long long)SPEED_MIN,
+				(unsigned long long)SPEED_MAX);
+		curve->bytes[curve->count] = bytes;
+		curve->bytes_per_s[curve->count++] = bytes_per_s;
+		if (*at == '\0')
+			return FC_OK;
+	}
+}
+
+uint64_t fc_speed_at(const struct fc_speed_curve *curve, uint64_t bytes)
+{
+	uint64_t above = 0;
+	fc_check(curve->count > 0);
+	while (above < curve->count && curve->bytes[above] < bytes)
+		above++;
+	if (above == 0)
+		return curve->bytes_per_s[0];
+	if (above == curve->count)
+		return curve->bytes_per_s[above - 1];
+	double low = (double)curve->bytes_per_s[above - 1], high = (double)curve->bytes_per_s[above];
+	double whole = log((double)curve->bytes[above] / (double)curve->bytes[above - 1]);
+	double part = log((double)bytes / (double)curve->bytes[above - 1]);
+	return (uint64_t)(low + (high - low) * part / whole);
+}
+
+/* ---- reading ---- */
+
+/* A text outlives the file that it was read from. */
+static const char *keep_text(struct fc_hardware *hardware, const struct fc_option *row, const char *text)
+{
+	char **owned = &hardware->owned_texts[row->field_offset == FIELD(model) ? 0 : 1];
+	return *owned = strdup(text);
+}
+
 static int on_pair(void *context, const struct fc_pair *pair)
 {
 	struct reader *reader = context;
@@ -109,11 +175,16 @@ static int on_pair(void *context, const struct fc_pair *pair)
 				    reader->path, pair->line, pair->key, *seen_at);
 	*seen_at = pair->line;
 	if (row->type == FC_OPTION_TEXT) {
-		value = reader->hardware->owned_texts[0] = strdup(pair->value);
+		value = keep_text(reader->hardware, row, pair->value);
 		if (value == NULL)
 			return fc_error_set(reader->error, FC_ENOMEM, "no memory for %s", reader->path);
 	}
 	snprintf(place, sizeof(place), "%.160s:%zu: %s", reader->path, pair->line, pair->key);
+	if (row->field_offset == FIELD(ssd_read_curve)) {
+		int code = read_curve(&reader->hardware->read_curve, value, place, reader->error);
+		if (code != FC_OK)
+			return code;
+	}
 	return fc_option_set_in(row, value, reader->hardware, place, reader->error);
 }
 
@@ -205,21 +276,23 @@ void fc_hardware_deinit(struct fc_hardware *hardware)
 
 /* ---- writing one ---- */
 
-static void print_value(const struct fc_option *row, const struct fc_hardware *hardware, char text[64])
+#define VALUE_BYTES 512
+
+static void print_value(const struct fc_option *row, const struct fc_hardware *hardware, char text[VALUE_BYTES])
 {
 	const void *field = (const char *)hardware + row->field_offset;
 	switch (row->type) {
 	case FC_OPTION_TEXT:
-		snprintf(text, 64, "%s", *(const char *const *)field);
+		snprintf(text, VALUE_BYTES, "%s", *(const char *const *)field);
 		break;
 	case FC_OPTION_BOOL:
-		snprintf(text, 64, "%s", *(const bool *)field ? "on" : "off");
+		snprintf(text, VALUE_BYTES, "%s", *(const bool *)field ? "on" : "off");
 		break;
 	case FC_OPTION_RATE:
-		snprintf(text, 64, isfinite(*(const double *)field) ? "%.9g" : "max", *(const double *)field);
+		snprintf(text, VALUE_BYTES, isfinite(*(const double *)field) ? "%.9g" : "max", *(const double *)field);
 		break;
 	default:
-		snprintf(text, 64, "%llu%s", (unsigned long long)*(const uint64_t *)field,
+		snprintf(text, VALUE_BYTES, "%llu%s", (unsigned long long)*(const uint64_t *)field,
 			 row->type == FC_OPTION_DURATION ? "ns" : "");
 	}
 }
@@ -243,7 +316,7 @@ int fc_hardware_print(const struct fc_hardware *hardware, const char *head, cons
 	fprintf(file, "\n");
 	for (size_t i = 0; i < fc_array_len(rows); i++) {
 		const char *origin = origin_of(rows[i].name, origins, origin_count);
-		char value[64], pair[128];
+		char value[VALUE_BYTES], pair[VALUE_BYTES + 64];
 		fc_check(origin != NULL); /* a number without an origin is not to be believed */
 		print_value(&rows[i], hardware, value);
 		snprintf(pair, sizeof(pair), "%s: %s", rows[i].name, value);

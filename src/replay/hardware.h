@@ -10,6 +10,15 @@
 
 #include <stdio.h>
 
+#define FC_SPEED_POINTS_MAX 16
+
+/* How fast a drive reads with so many bytes under way. */
+struct fc_speed_curve {
+	uint64_t bytes[FC_SPEED_POINTS_MAX]; /* ascending */
+	uint64_t bytes_per_s[FC_SPEED_POINTS_MAX];
+	uint64_t count; /* 0: always ssd_read_bytes_per_s */
+};
+
 struct fc_hardware {
 	char name[FC_NAME_BYTES];
 	const char *model; /* the preset whose KV is meant, unless --model says otherwise */
@@ -42,6 +51,8 @@ struct fc_hardware {
 	uint64_t ssd_stripe_bytes;        /* of the arena on one drive before the next */
 	uint64_t ssd_transfer_bytes;      /* largest command worth sending */
 	uint64_t ssd_read_bytes_per_s;    /* each drive */
+	const char *ssd_read_curve;       /* as it stands in the profile: "none", or "BYTES=SPEED,..." */
+	struct fc_speed_curve read_curve; /* the same, of each drive */
 	uint64_t ssd_write_bytes_per_s;
 	uint64_t ssd_command_ns;          /* that a drive is busy with a command besides its bytes: 1 / its IOPS */
 	uint64_t ssd_latency_ns;          /* from a command to its end on an idle drive, besides its bytes */
@@ -51,7 +62,7 @@ struct fc_hardware {
 	uint64_t kernel_copy_bytes_per_s; /* of a thread that copies out of the page cache */
 	uint64_t file_open_ns;            /* to open and close a file */
 
-	char *owned_texts[2];
+	char *owned_texts[2]; /* model, ssd_read_curve */
 };
 
 /* Finds a profile by name (in the source's or the installed folder) or by path, and reads it. Every
@@ -59,6 +70,10 @@ struct fc_hardware {
  * allowed. To be freed also after a failure. */
 FC_MUST_USE int fc_hardware_load(struct fc_hardware *hardware, const char *name, struct fc_error *error);
 void fc_hardware_deinit(struct fc_hardware *hardware);
+
+/* The speed with `bytes` under way: between two points a straight line over the logarithm of the bytes, beyond the ends
+ * that of the end. `curve` has a point at least. */
+uint64_t fc_speed_at(const struct fc_speed_curve *curve, uint64_t bytes);
 
 /* Where a number comes from. */
 struct fc_hardware_origin {

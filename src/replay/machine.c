@@ -24,36 +24,71 @@ void fc_machine_deinit(struct fc_machine *machine)
 	*machine = (struct fc_machine){0};
 }
 
+static void forget_oldest(struct fc_drive *drive)
+{
+	drive->bytes -= drive->reads[drive->first].bytes;
+	drive->first = (drive->first + 1) % FC_DRIVE_COMMANDS_MAX;
+	drive->count--;
+}
+
+/* Speed of a read that is sent at `from_ns`, from what is under way then. */
+static uint64_t read_speed(const struct fc_machine *machine, struct fc_drive *drive, uint64_t from_ns, uint64_t bytes)
+{
+	const struct fc_hardware *hardware = machine->hardware;
+	if (hardware->read_curve.count == 0)
+		return hardware->ssd_read_bytes_per_s;
+	while (drive->count > 0 && drive->reads[drive->first].end_ns <= from_ns)
+		forget_oldest(drive);
+	return fc_speed_at(&hardware->read_curve, drive->bytes + bytes);
+}
+
+static void note_read(struct fc_drive *drive, uint64_t end_ns, uint64_t bytes)
+{
+	if (drive->count == FC_DRIVE_COMMANDS_MAX)
+		forget_oldest(drive);
+	uint64_t last = (drive->first + drive->count++) % FC_DRIVE_COMMANDS_MAX;
+	drive->reads[last].end_ns = end_ns;
+	drive->reads[last].bytes = bytes;
+	drive->bytes += bytes;
+}
+
 /* The part of one command, or of several, that falls on one drive. */
 static uint64_t use_drive(struct fc_machine *machine, uint64_t from_ns, uint64_t stripe, uint64_t bytes,
-			  uint64_t commands, uint64_t bytes_per_s)
+			  uint64_t commands, bool is_read)
 {
-	struct fc_pipe *drive = &machine->drives[stripe % machine->hardware->ssd_count];
-	drive->bytes += bytes;
-	return fc_pipe_occupy(drive, from_ns,
-			      commands * machine->hardware->ssd_command_ns + fc_transfer_ns(bytes, bytes_per_s));
+	const struct fc_hardware *hardware = machine->hardware;
+	struct fc_drive *drive = &machine->drives[stripe % hardware->ssd_count];
+	uint64_t bytes_per_s = is_read ? read_speed(machine, drive, from_ns, bytes) : hardware->ssd_write_bytes_per_s;
+	drive->pipe.bytes += bytes;
+	uint64_t end_ns = fc_pipe_occupy(&drive->pipe, from_ns,
+					 commands * hardware->ssd_command_ns + fc_transfer_ns(bytes, bytes_per_s));
+	if (is_read && hardware->read_curve.count > 0)
+		note_read(drive, end_ns, bytes);
+	return end_ns;
 }
 
 static uint64_t spread(struct fc_machine *machine, uint64_t from_ns, uint64_t offset, uint64_t bytes,
-		       uint64_t unit_bytes, uint64_t bytes_per_s, uint64_t *command_count)
+		       uint64_t unit_bytes, bool is_read, uint64_t *command_count)
 {
 	uint64_t stripe_bytes = machine->hardware->ssd_stripe_bytes, end_ns = from_ns;
 	for (uint64_t at = offset, end = offset + bytes; at < end;) {
 		uint64_t stripe = at / stripe_bytes;
 		uint64_t part = fc_min_u64(end, (stripe + 1) * stripe_bytes) - at;
 		uint64_t commands = unit_bytes == 0 ? 1 : (part + unit_bytes - 1) / unit_bytes;
-		end_ns = fc_max_u64(end_ns, use_drive(machine, from_ns, stripe, part, commands, bytes_per_s));
+		end_ns = fc_max_u64(end_ns, use_drive(machine, from_ns, stripe, part, commands, is_read));
 		*command_count += commands;
 		at += part;
 	}
+	/* What a curve says includes the latency of its commands: then it is only the least that one takes. */
+	if (is_read && machine->hardware->read_curve.count > 0)
+		return fc_max_u64(end_ns, from_ns + machine->hardware->ssd_latency_ns);
 	return end_ns + machine->hardware->ssd_latency_ns;
 }
 
 uint64_t fc_machine_read(struct fc_machine *machine, uint64_t from_ns, uint64_t offset, uint64_t bytes,
 			 uint64_t unit_bytes)
 {
-	uint64_t end_ns = spread(machine, from_ns, offset, bytes, unit_bytes, machine->hardware->ssd_read_bytes_per_s,
-				 &machine->read_commands);
+	uint64_t end_ns = spread(machine, from_ns, offset, bytes, unit_bytes, true, &machine->read_commands);
 	machine->bytes_read += bytes;
 	fc_series_add(&machine->read_series, end_ns, bytes);
 	return end_ns;
@@ -62,6 +97,5 @@ uint64_t fc_machine_read(struct fc_machine *machine, uint64_t from_ns, uint64_t 
 uint64_t fc_machine_write(struct fc_machine *machine, uint64_t from_ns, uint64_t offset, uint64_t bytes)
 {
 	machine->bytes_written += bytes;
-	return spread(machine, from_ns, offset, bytes, 0, machine->hardware->ssd_write_bytes_per_s,
-		      &machine->write_commands);
+	return spread(machine, from_ns, offset, bytes, 0, false, &machine->write_commands);
 }

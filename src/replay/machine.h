@@ -19,6 +19,18 @@ struct fc_pipe {
 	uint64_t bytes;
 };
 
+#define FC_DRIVE_COMMANDS_MAX 64
+
+/* A drive whose speed depends on how much it has to do. */
+struct fc_drive {
+	struct fc_pipe pipe;
+	/* Reads under way, the oldest first, in a ring; of more than these the oldest count as done. */
+	struct {
+		uint64_t end_ns, bytes;
+	} reads[FC_DRIVE_COMMANDS_MAX];
+	uint64_t first, count, bytes;
+};
+
 struct fc_link_pair {
 	struct fc_pipe up, down; /* to the device, from it */
 };
@@ -26,7 +38,7 @@ struct fc_link_pair {
 struct fc_machine {
 	const struct fc_hardware *hardware;
 	struct fc_world *world;
-	struct fc_pipe *drives;     /* ssd_count */
+	struct fc_drive *drives;    /* ssd_count */
 	struct fc_link_pair *links; /* a worker each */
 	struct fc_pipe dram;
 	uint64_t read_commands, write_commands; /* of the drives */

@@ -62,6 +62,12 @@ static void a_profile_is_read_strictly(void **state)
 		{"workers", "wrokers: 4", "a profile has no \"wrokers\""},
 		{"workers", "workers: [4]", "not a list"},
 		{"ssd_align_bytes", "ssd_align_bytes: 1000", "a power of two"},
+		{"ssd_transfer_bytes", "ssd_transfer_bytes: 5000", "a multiple of 4096"},
+		{"ssd_read_curve", "ssd_read_curve: 4096", "ssd_read_curve: \"4096\" does not fit; none, or up to 16"},
+		{"ssd_read_curve", "ssd_read_curve: 4096=1000000,", "does not fit"},
+		{"ssd_read_curve", "ssd_read_curve: 4096=1000000,4096=2000000", "does not fit"},
+		{"ssd_read_curve", "ssd_read_curve: 4096=-5", "does not fit"},
+		{"ssd_read_curve", "ssd_read_curve: 4096=99999999999999999999", "does not fit"},
 	};
 	char path[] = "/tmp/flatcake-profile-XXXXXX";
 	int fd = mkstemp(path);
@@ -145,6 +151,36 @@ static void reads_are_striped_over_the_drives(void **state)
 	fc_world_deinit(&world);
 }
 
+static void a_drive_is_faster_with_more_under_way(void **state)
+{
+	struct fc_hardware hardware = {.workers = 1,
+				       .ssd_count = 1,
+				       .ssd_stripe_bytes = 1 << 20,
+				       .ssd_read_bytes_per_s = 1, /* the curve's speeds count instead */
+				       .ssd_write_bytes_per_s = 1000000000,
+				       .ssd_latency_ns = 500,
+				       .dram_bytes_per_s = 1000};
+	hardware.read_curve =
+		(struct fc_speed_curve){.bytes = {1000, 4000}, .bytes_per_s = {1000000000, 2000000000}, .count = 2};
+	struct fc_world world;
+	struct fc_machine machine;
+	(void)state;
+	assert_int_equal(fc_speed_at(&hardware.read_curve, 1), 1000000000);
+	assert_int_equal(fc_speed_at(&hardware.read_curve, 2000), 1500000000); /* half of the way from 1000 to 4000 */
+	assert_int_equal(fc_speed_at(&hardware.read_curve, 1 << 20), 2000000000);
+	assert_int_equal(fc_world_init(&world), FC_OK);
+	assert_int_equal(fc_machine_init(&machine, &hardware, &world), FC_OK);
+	assert_int_equal(fc_machine_read(&machine, 0, 0, 1000, 0), 1000);         /* alone */
+	assert_int_equal(fc_machine_read(&machine, 0, 0, 1000, 0), 1000 + 667);   /* beside the first */
+	assert_int_equal(fc_machine_read(&machine, 5000, 0, 100, 0), 5000 + 500); /* no less than the latency */
+	for (uint64_t i = 0; i < 2 * FC_DRIVE_COMMANDS_MAX; i++)
+		(void)fc_machine_read(&machine, 6000, 0, 10, 0);
+	assert_int_equal(machine.drives[0].count, FC_DRIVE_COMMANDS_MAX);
+	assert_int_equal(machine.drives[0].bytes, 10 * FC_DRIVE_COMMANDS_MAX);
+	fc_machine_deinit(&machine);
+	fc_world_deinit(&world);
+}
+
 static void a_series_doubles_its_intervals(void **state)
 {
 	struct fc_series series = {0};
@@ -203,6 +239,7 @@ int main(void)
 		cmocka_unit_test(prefill_and_decoding_follow_their_formulas),
 		cmocka_unit_test(a_pipe_serves_one_after_the_other),
 		cmocka_unit_test(reads_are_striped_over_the_drives),
+		cmocka_unit_test(a_drive_is_faster_with_more_under_way),
 		cmocka_unit_test(a_series_doubles_its_intervals),
 		cmocka_unit_test(events_of_one_moment_fire_in_the_order_of_scheduling),
 	};

@@ -1,0 +1,175 @@
+/* A device that is the host's CPU: what one thread does takes its time one after the other, worked out here by hand. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "replay/timed.h"
+
+#include <string.h>
+
+#define WINDOW_BYTES 8192
+
+struct story {
+	struct fc_world world;
+	struct fc_hardware hardware;
+	struct fc_machine machine;
+	struct fc_geometry geometry;
+	struct fc_timed *timed;
+	uint8_t *window;
+	struct fc_copy copies[2];
+	struct fc_copy_batch first, second;
+	struct fc_io io;
+	uint64_t first_ns, second_ns, io_ns;
+};
+
+static struct story *the_story;
+
+static void pump(void *context, bool is_reading)
+{
+	const struct story *story = context;
+	(void)is_reading;
+	fc_timed_poll(story->timed);
+}
+
+static void batch_done(struct fc_copy_batch *batch)
+{
+	*(batch == &the_story->first ? &the_story->first_ns : &the_story->second_ns) = the_story->world.now_ns;
+}
+
+static void io_done(struct fc_io *io)
+{
+	(void)io;
+	the_story->io_ns = the_story->world.now_ns;
+}
+
+static void begin(struct story *story)
+{
+	*story = (struct story){.geometry = {.block_tokens = 1, .layer_count = 1, .group_count = 1}};
+	the_story = story;
+	story->geometry.groups[0] = (struct fc_group){.tokens_per_block = 1};
+	story->geometry.groups[0].slice_bytes[0] = 1000;
+	story->hardware = (struct fc_hardware){
+		.workers = 1,
+		.has_cpu_device = true,
+		.hbm_bytes_per_s = 1000000000, /* a byte in a nanosecond */
+		.link_up_bytes_per_s = 1000000000,
+		.link_down_bytes_per_s = 500000000,
+		.dram_bytes_per_s = 1000,
+		.copy_ns = 100,
+		.slice_ns = 10,
+		.direct_command_ns = 5,
+		.ssd_count = 1,
+		.ssd_align_bytes = 512,
+		.ssd_stripe_bytes = 1 << 20,
+		.ssd_transfer_bytes = 4 << 20,
+		.ssd_read_bytes_per_s = 1000000000,
+		.ssd_write_bytes_per_s = 1000000000,
+		.ssd_sync_ns = 77,
+	};
+	struct fc_timed_opts opts = {
+		.machine = &story->machine,
+		.geometry = &story->geometry,
+		.memory_bytes = 1 << 20,
+		.ssd_bytes = 1 << 20,
+		.window_bytes = WINDOW_BYTES,
+		.queue_depth = 8,
+		.transfer_bytes = 4 << 20,
+		.pump_cb = pump,
+		.context = story,
+	};
+	assert_int_equal(fc_world_init(&story->world), FC_OK);
+	assert_int_equal(fc_machine_init(&story->machine, &story->hardware, &story->world), FC_OK);
+	assert_int_equal(fc_timed_new(&story->timed, &opts), FC_OK);
+	struct fc_device *device = fc_timed_device(story->timed);
+	story->window = device->ops->window_alloc(device, WINDOW_BYTES);
+	assert_non_null(story->window);
+}
+
+static void end(struct story *story)
+{
+	struct fc_device *device = fc_timed_device(story->timed);
+	while (fc_world_step(&story->world))
+		;
+	device->ops->window_free(device, story->window, WINDOW_BYTES);
+	fc_timed_free(story->timed);
+	fc_machine_deinit(&story->machine);
+	fc_world_deinit(&story->world);
+}
+
+static void submit(struct story *story, struct fc_copy_batch *batch, enum fc_copy_direction direction, uint8_t *flat)
+{
+	for (int i = 0; i < 2; i++)
+		story->copies[i] =
+			(struct fc_copy){.flat = flat, .paged = fc_timed_layers(story->timed, 0), .bytes = 1000};
+	*batch = (struct fc_copy_batch){
+		.direction = direction, .copies = story->copies, .copy_count = 2, .done_cb = batch_done};
+	fc_device_submit(fc_timed_device(story->timed), batch);
+}
+
+static void send(struct story *story, enum fc_io_op op, uint64_t bytes)
+{
+	story->io = (struct fc_io){.op = op, .bytes = bytes, .buffer = story->window, .done_cb = io_done};
+	fc_media_submit(fc_timed_medium(story->timed, FC_SSD), &story->io);
+}
+
+static void one_thread_sends_and_copies(void **state)
+{
+	struct story story;
+	(void)state;
+	begin(&story);
+	send(&story, FC_IO_READ, 1024);
+	submit(&story, &story.first, FC_COPY_SCATTER, story.window);
+	submit(&story, &story.second, FC_COPY_SCATTER, story.window);
+	end(&story);
+	/* The command takes the thread 5, the drive 1024. The first batch begins behind it. */
+	assert_int_equal(story.first_ns, 5 + 100 + 2 * 10 + 2000);
+	/* The read has ended at 1029, which is seen when the batch is done, before the second begins. */
+	assert_int_equal(story.io_ns, story.first_ns);
+	assert_int_equal(story.second_ns, story.first_ns + 2120);
+}
+
+static void a_read_is_seen_at_once_by_a_thread_that_does_not_copy(void **state)
+{
+	struct story story;
+	(void)state;
+	begin(&story);
+	send(&story, FC_IO_READ, 1024);
+	end(&story);
+	assert_int_equal(story.io_ns, 5 + 1024);
+}
+
+static void what_is_saved_goes_at_the_speed_of_saving_wherever_it_lies(void **state)
+{
+	struct story story;
+	(void)state;
+	begin(&story);
+	submit(&story, &story.first, FC_COPY_GATHER, story.window);
+	submit(&story, &story.second, FC_COPY_GATHER, fc_timed_medium(story.timed, FC_MEMORY)->map);
+	end(&story);
+	assert_int_equal(story.first_ns, 100 + 20 + 4000);
+	assert_int_equal(story.second_ns, 2 * story.first_ns);
+}
+
+static void a_sync_takes_its_own_time(void **state)
+{
+	struct story story;
+	(void)state;
+	begin(&story);
+	send(&story, FC_IO_SYNC, 0);
+	end(&story);
+	assert_int_equal(story.io_ns, 77);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(one_thread_sends_and_copies),
+		cmocka_unit_test(a_read_is_seen_at_once_by_a_thread_that_does_not_copy),
+		cmocka_unit_test(what_is_saved_goes_at_the_speed_of_saving_wherever_it_lies),
+		cmocka_unit_test(a_sync_takes_its_own_time),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
