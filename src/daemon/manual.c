@@ -44,10 +44,9 @@ static void print_namespaces(FILE *file)
 {
 	fputs(".SH NAMESPACES\n"
 	      "Namespaces keep tenants apart: none can name, find or evict what belongs to another. They stand in the "
-	      "file as a "
-	      "list;\nwithout it there is one, for everybody who may connect. Of a list, a client that names none gets "
-	      "the entry\n"
-	      ".IR default .\n"
+	      "file as a list;\nwithout it every name is taken as it comes. Of a list, a client that names none gets "
+	      "the "
+	      "entry\n.IR default .\n"
 	      "The keys of an entry are:\n",
 	      file);
 	for (size_t row = 0; fc_config_namespace_option(row) != NULL; row++)

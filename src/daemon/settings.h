@@ -7,8 +7,8 @@
  *     ... run ...
  *     fc_daemon_settings_free(&settings);
  *
- * Namespaces: without a list of them there is one, the default one (""), for everybody who may connect. With a list
- * those are all there is; a client that names none gets the entry called "default", if there is one. */
+ * Namespaces: without a list of them every name is taken as it comes, by everybody who may connect. With a list those
+ * are all there is; a client that names none gets the entry called "default", if there is one. */
 #ifndef FC_DAEMON_SETTINGS_H
 #define FC_DAEMON_SETTINGS_H
 
