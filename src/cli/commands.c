@@ -19,6 +19,7 @@ static const struct fc_command commands[] = {
 	{"sessions", FC_COMMAND_SESSIONS, "list the sessions of a store that nobody uses", "", 0, 0,
 	 fc_command_sessions},
 	{"stat", FC_COMMAND_STAT, "say what a store that nobody uses holds", "", 0, 0, fc_command_stat},
+	{"top", FC_COMMAND_TOP, "show what a running flatcaked does, each second", "", 0, 0, fc_command_top},
 	{"tune", FC_COMMAND_TUNE, "find the settings that serve a trace best, by simulation, and write them down",
 	 "TRACE...", 1, INT_MAX, fc_command_tune},
 	{"verify", FC_COMMAND_VERIFY, "scan a store that nobody uses: accounting, headers, checksums", "", 0, 0,

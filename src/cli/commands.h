@@ -27,6 +27,7 @@ int fc_command_replay(const struct fc_config *config, struct fc_error *error) FC
 int fc_command_sessions(const struct fc_config *config, struct fc_error *error) FC_MUST_USE;
 int fc_command_simulate(const struct fc_config *config, struct fc_error *error) FC_MUST_USE; /* replay --simulate */
 int fc_command_stat(const struct fc_config *config, struct fc_error *error) FC_MUST_USE;
+int fc_command_top(const struct fc_config *config, struct fc_error *error) FC_MUST_USE;
 int fc_command_tune(const struct fc_config *config, struct fc_error *error) FC_MUST_USE;
 int fc_command_verify(const struct fc_config *config, struct fc_error *error) FC_MUST_USE;
 

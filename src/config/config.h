@@ -25,6 +25,7 @@ enum fc_command_bit {
 	FC_COMMAND_ANALYZE = 1 << 7,
 	FC_COMMAND_TUNE = 1 << 8,
 	FC_COMMAND_DAEMON = 1 << 9, /* flatcaked, a program of its own */
+	FC_COMMAND_TOP = 1 << 10,
 };
 
 /* What `flatcake tune` makes small. */
@@ -126,6 +127,12 @@ struct fc_config {
 	uint64_t run_count;
 	uint64_t size_bytes;
 	const char *trace_path; /* NULL: none */
+
+	/* top */
+	const char *url;
+	const char *token_path; /* NULL: none */
+	uint64_t interval_ns;
+	bool is_once;
 
 	/* flatcaked */
 	const char *socket_path;

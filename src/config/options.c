@@ -25,7 +25,7 @@ enum {
 	READS_TRACE = FC_COMMAND_REPLAY | FC_COMMAND_ANALYZE | FC_COMMAND_TUNE,
 	SIMULATES = FC_COMMAND_REPLAY | FC_COMMAND_TUNE,
 	REPORTS = RUNS_STORE | LOOKS_AT_STORE | FC_COMMAND_DOCTOR | FC_COMMAND_ANALYZE,
-	EVERY_COMMAND = REPORTS | FC_COMMAND_GEN, /* of flatcake */
+	EVERY_COMMAND = REPORTS | FC_COMMAND_GEN | FC_COMMAND_TOP, /* of flatcake */
 };
 
 #define FIELD(name) offsetof(struct fc_config, name)
@@ -255,6 +255,14 @@ static const struct fc_option options[] = {
 	 .max = 1000000},
 	{"check-config", NULL, FC_OPTION_SWITCH, FIELD(is_check_only), FC_COMMAND_DAEMON, "off",
 	 .help = "check the settings, say what they mean, and start nothing", .is_command_line_only = true},
+
+	{"url", "URL", FC_OPTION_TEXT, FIELD(url), FC_COMMAND_TOP, "http://127.0.0.1:9117",
+	 .help = "where flatcaked serves HTTP (its http_listen)"},
+	{"token-file", "PATH", FC_OPTION_TEXT, FIELD(token_path), FC_COMMAND_TOP, NULL,
+	 .help = "file with the token, for a daemon that does not listen on the loopback"},
+	{"interval", "DURATION", FC_OPTION_DURATION, FIELD(interval_ns), FC_COMMAND_TOP, "1s",
+	 .help = "time between two screens", .min = 100 * MILLISECOND_NS, .max = 3600 * SECOND_NS},
+	{"once", NULL, FC_OPTION_SWITCH, FIELD(is_once), FC_COMMAND_TOP, "off", .help = "print one screen and exit"},
 
 	{"seed", "N", FC_OPTION_COUNT, FIELD(seed), READS_TRACE | FC_COMMAND_GEN | FC_COMMAND_BENCH, "1",
 	 .help = "equal seeds give equal runs", .max = UINT64_MAX},
