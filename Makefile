@@ -16,6 +16,7 @@
 #   make style     formats the code; make check-style only says what differs
 #   make man       writes packaging/flatcake.1 and flatcaked.8 anew from the program's tables
 #   make install   installs below PREFIX (and DESTDIR)
+#   make deb       builds the Debian package, build/deb/flatcake_VERSION_ARCHITECTURE.deb
 #   make clean     removes build/
 JOBS ?= $(shell nproc)
 PREFIX ?= /usr/local
@@ -27,7 +28,7 @@ BENCH := build/bench
 # An existing build folder keeps the generator that it was made with.
 GENERATOR = $(if $(wildcard $(RELEASE)/CMakeCache.txt)$(CMAKE_GENERATOR),,$(if $(shell command -v ninja),-G Ninja))
 
-.PHONY: all deps demo demo-llm test crash chaos kill sim coverage analyze fuzz bench style check-style man install clean
+.PHONY: all deps demo demo-llm test crash chaos kill sim coverage analyze fuzz bench style check-style man install deb clean
 
 all:
 	@cmake --preset release $(GENERATOR) -DCMAKE_INSTALL_PREFIX=$(PREFIX) -Wno-dev --log-level=WARNING
@@ -51,6 +52,7 @@ demo-llm: deps
 
 test: deps
 	@packaging/install-dependencies analysis
+	@packaging/install-dependencies operations || echo "unit, package and alerts are not checked without their tools"
 	@packaging/install-dependencies pages || echo "pages are not looked at without a browser"
 	@JOBS=$(JOBS) tests/run
 
@@ -107,6 +109,13 @@ man: all
 
 install: all
 	cmake --install $(RELEASE)
+
+DEB := build/deb
+deb:
+	@cmake -S . -B $(DEB) $(if $(shell command -v ninja),-G Ninja) -DCMAKE_BUILD_TYPE=RelWithDebInfo -DCMAKE_INSTALL_PREFIX=/usr \
+		-DBUILD_TESTING=OFF -Wno-dev --log-level=WARNING
+	@cmake --build $(DEB) -j $(JOBS)
+	@cd $(DEB) && cpack -G DEB
 
 clean:
 	rm -rf build

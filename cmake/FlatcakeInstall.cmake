@@ -18,6 +18,17 @@ install(DIRECTORY profiles DESTINATION "${CMAKE_INSTALL_DATADIR}/flatcake" FILES
 install(FILES ${example_sources} DESTINATION "${CMAKE_INSTALL_DOCDIR}/examples")
 install(FILES README.md LICENSE DESTINATION "${CMAKE_INSTALL_DOCDIR}" OPTIONAL)
 
+# The service: unit, user, folder of the memory arena, settings, alerts and dashboard.
+set(flatcake_bin "${CMAKE_INSTALL_FULL_BINDIR}")
+set(flatcake_etc "${CMAKE_INSTALL_PREFIX}/etc/flatcake")
+configure_file(packaging/systemd/flatcaked.service.in flatcaked.service @ONLY)
+install(FILES "${PROJECT_BINARY_DIR}/flatcaked.service" DESTINATION lib/systemd/system)
+install(FILES packaging/systemd/flatcake.sysusers DESTINATION lib/sysusers.d RENAME flatcake.conf)
+install(FILES packaging/systemd/flatcake.tmpfiles DESTINATION lib/tmpfiles.d RENAME flatcake.conf)
+install(FILES packaging/flatcaked.yaml DESTINATION etc/flatcake)
+install(FILES packaging/prometheus/flatcake.rules.yml packaging/grafana/flatcake.json
+	DESTINATION "${CMAKE_INSTALL_DATADIR}/flatcake")
+
 list(JOIN FLATCAKE_CORE_MODULES " " core_modules)
 
 set(package_folder "${CMAKE_INSTALL_LIBDIR}/cmake/flatcake")
