@@ -15,7 +15,7 @@
 
 #include "base/error.h"
 
-#define FC_BENCH_ROWS_MAX 16
+#define FC_BENCH_ROWS_MAX 32
 #define FC_BENCH_NOTE_BYTES 256
 #define FC_BENCH_PATH_BYTES 4352
 
@@ -115,6 +115,7 @@ int fc_bench_lookup(struct fc_bench *bench, struct fc_error *error) FC_MUST_USE;
 int fc_bench_open(struct fc_bench *bench, struct fc_error *error) FC_MUST_USE;
 int fc_bench_capacity(struct fc_bench *bench, struct fc_error *error) FC_MUST_USE;
 int fc_bench_churn(struct fc_bench *bench, struct fc_error *error) FC_MUST_USE;
+int fc_bench_shared(struct fc_bench *bench, struct fc_error *error) FC_MUST_USE;
 int fc_bench_trace(struct fc_bench *bench, struct fc_error *error) FC_MUST_USE;
 
 #endif

@@ -1,6 +1,7 @@
 /* What the files of the running daemon share.
  *
- *     main.c      settings, log, the frame
+ *     main.c      settings
+ *     serve.c     log, and the frame of a life
  *     open.c      arenas, core, server: opened, and closed in reverse
  *     loop.c      the loop (libuv): steps the core between events, timers, signals, stopping
  *     socket.c    the listening socket and the connections
@@ -76,6 +77,11 @@ static inline uint64_t fc_daemon_now_ns(void)
 	struct fc_clock clock = fc_clock_real();
 	return fc_clock_now_ns(&clock);
 }
+
+/* ---- serve.c ---- */
+
+/* A daemon's whole life, one at a time in a process; returns the process's exit code. */
+int fc_daemon_serve(const struct fc_daemon_settings *settings);
 
 /* ---- open.c ---- */
 

@@ -71,7 +71,7 @@ void fc_server_tell(struct fc_server *server, enum fc_server_event event, struct
 	va_end(arguments);
 }
 
-void fc_client_fail(struct fc_server_client *client, enum fc_server_event event, const char *format, ...)
+void fc_server_client_fail(struct fc_server_client *client, enum fc_server_event event, const char *format, ...)
 {
 	if (client->state == FC_SERVER_CLOSING || client->state == FC_SERVER_GONE)
 		return;
@@ -100,20 +100,20 @@ static void note_output(struct fc_server_client *client)
 	client->output_bytes = unsent;
 }
 
-void fc_client_sent(struct fc_server_client *client, int code)
+void fc_server_client_sent(struct fc_server_client *client, int code)
 {
 	struct fc_server *server = client->server;
 	if (code != FC_OK) {
-		fc_client_fail(client, code == FC_ENOMEM ? FC_SERVER_NO_MEMORY : FC_SERVER_UNSENT_LIMIT,
-			       "an answer could not be put together: %s", fc_code_text(code));
+		fc_server_client_fail(client, code == FC_ENOMEM ? FC_SERVER_NO_MEMORY : FC_SERVER_UNSENT_LIMIT,
+				      "an answer could not be put together: %s", fc_code_text(code));
 		return;
 	}
 	client->output_bytes = client->output.used;
 	if (client->output.used > server->opts.limits.unsent_bytes_max) {
-		fc_client_fail(client, FC_SERVER_UNSENT_LIMIT,
-			       "%llu bytes of answers wait to be read; at most %llu are kept (unsent_bytes_max)",
-			       (unsigned long long)client->output.used,
-			       (unsigned long long)server->opts.limits.unsent_bytes_max);
+		fc_server_client_fail(client, FC_SERVER_UNSENT_LIMIT,
+				      "%llu bytes of answers wait to be read; at most %llu are kept (unsent_bytes_max)",
+				      (unsigned long long)client->output.used,
+				      (unsigned long long)server->opts.limits.unsent_bytes_max);
 		return;
 	}
 	if (!client->is_output_told)
@@ -147,10 +147,10 @@ uint64_t fc_server_client_number(const struct fc_server_client *client)
 static void answer_stats(struct fc_server_client *client, uint64_t number)
 {
 	struct fc_stats stats = {0};
-	if (!fc_client_takes_number(client, number))
+	if (!fc_server_client_takes_number(client, number))
 		return;
 	fc_core_stats(client->server->opts.core, &stats);
-	fc_client_sent(client, fc_wire_put_stated(&client->output, number, &stats));
+	fc_server_client_sent(client, fc_wire_put_stated(&client->output, number, &stats));
 }
 
 static void answer_session(struct fc_server_client *client, uint64_t number, const uint8_t *body, uint64_t bytes)
@@ -158,15 +158,15 @@ static void answer_session(struct fc_server_client *client, uint64_t number, con
 	struct fc_session_id id;
 	struct fc_error error = {0};
 	uint64_t blocks = 0;
-	if (!fc_client_takes_number(client, number))
+	if (!fc_server_client_takes_number(client, number))
 		return;
 	if (fc_wire_get_session(&id, body, bytes, &error) != FC_OK) {
-		fc_client_fail(client, FC_SERVER_PROTOCOL_ERROR, "%s", error.text);
+		fc_server_client_fail(client, FC_SERVER_PROTOCOL_ERROR, "%s", error.text);
 		return;
 	}
 	id = fc_server_session_id(client->space->name, id);
 	int code = fc_catalog_session_blocks(client->server->catalog, id, &blocks);
-	fc_client_sent(client, fc_wire_put_session_found(&client->output, number, code, blocks));
+	fc_server_client_sent(client, fc_wire_put_session_found(&client->output, number, code, blocks));
 }
 
 static void leave(struct fc_server_client *client)
@@ -179,19 +179,20 @@ static void leave(struct fc_server_client *client)
 static void handle_question(struct fc_server_client *client, const struct fc_wire_header *header, const uint8_t *body)
 {
 	if (client->has_said_goodbye) {
-		fc_client_fail(client, FC_SERVER_PROTOCOL_ERROR, "%s after GOODBYE", fc_wire_type_name(header->type));
+		fc_server_client_fail(client, FC_SERVER_PROTOCOL_ERROR, "%s after GOODBYE",
+				      fc_wire_type_name(header->type));
 		return;
 	}
 	if (client->server->is_draining) {
-		(void)fc_client_takes_number(client, header->request);
+		(void)fc_server_client_takes_number(client, header->request);
 		return;
 	}
 	switch (header->type) {
 	case FC_WIRE_MATCH:
-		fc_client_match(client, header->request, body, header->body_bytes);
+		fc_server_client_match(client, header->request, body, header->body_bytes);
 		break;
 	case FC_WIRE_RESERVE:
-		fc_client_reserve(client, header->request, body, header->body_bytes);
+		fc_server_client_reserve(client, header->request, body, header->body_bytes);
 		break;
 	case FC_WIRE_STATS:
 		answer_stats(client, header->request);
@@ -212,29 +213,30 @@ static void handle(struct fc_server_client *client, const struct fc_wire_header 
 		handle_question(client, header, body);
 		break;
 	case FC_WIRE_RELEASE:
-		fc_client_release(client, header->request);
+		fc_server_client_release(client, header->request);
 		break;
 	case FC_WIRE_FORGET:
-		fc_client_forget(client, header->request);
+		fc_server_client_forget(client, header->request);
 		break;
 	case FC_WIRE_COMMIT:
-		fc_client_commit(client, header->request);
+		fc_server_client_commit(client, header->request);
 		break;
 	case FC_WIRE_ABORT:
-		fc_client_abort(client, header->request);
+		fc_server_client_abort(client, header->request);
 		break;
 	case FC_WIRE_DAMAGE:
-		fc_client_damage(client, header->request, body, header->body_bytes);
+		fc_server_client_damage(client, header->request, body, header->body_bytes);
 		break;
 	case FC_WIRE_REPORT:
-		fc_client_report(client, body, header->body_bytes);
+		fc_server_client_report(client, body, header->body_bytes);
 		break;
 	case FC_WIRE_GOODBYE:
 		leave(client);
 		break;
 	default:
-		fc_client_fail(client, FC_SERVER_PROTOCOL_ERROR, "%s: only a daemon sends it or, HELLO, nobody twice",
-			       fc_wire_type_name(header->type));
+		fc_server_client_fail(client, FC_SERVER_PROTOCOL_ERROR,
+				      "%s: only a daemon sends it or, HELLO, nobody twice",
+				      fc_wire_type_name(header->type));
 		break;
 	}
 }
@@ -249,9 +251,10 @@ static void receive_message(struct fc_server_client *client, const struct fc_wir
 	if (client->state != FC_SERVER_GREETING)
 		handle(client, header, body);
 	else if (header->type == FC_WIRE_HELLO)
-		fc_client_greet(client, body, header->body_bytes);
+		fc_server_client_greet(client, body, header->body_bytes);
 	else
-		fc_client_fail(client, FC_SERVER_PROTOCOL_ERROR, "%s before HELLO", fc_wire_type_name(header->type));
+		fc_server_client_fail(client, FC_SERVER_PROTOCOL_ERROR, "%s before HELLO",
+				      fc_wire_type_name(header->type));
 }
 
 /* Says no to a body that is longer than anything allowed here before it is waited for. */
@@ -272,7 +275,7 @@ static int check_length(const struct fc_server_client *client, struct fc_error *
 
 static bool is_heard(const struct fc_server_client *client)
 {
-	return client->state == FC_SERVER_GREETING || fc_client_is_talking(client);
+	return client->state == FC_SERVER_GREETING || fc_server_client_is_talking(client);
 }
 
 void fc_server_received(struct fc_server_client *client, const void *bytes, uint64_t count)
@@ -285,8 +288,8 @@ void fc_server_received(struct fc_server_client *client, const void *bytes, uint
 	server->counters.bytes_received += count;
 	FC_COUNT_AT(client->space, counters.bytes_received, count);
 	if (fc_wire_buffer_add(&client->input, bytes, count) != FC_OK) {
-		fc_client_fail(client, FC_SERVER_NO_MEMORY, "no memory for %llu bytes of a message",
-			       (unsigned long long)count);
+		fc_server_client_fail(client, FC_SERVER_NO_MEMORY, "no memory for %llu bytes of a message",
+				      (unsigned long long)count);
 		return;
 	}
 	while (is_heard(client)) {
@@ -299,8 +302,9 @@ void fc_server_received(struct fc_server_client *client, const void *bytes, uint
 		if (code == FC_EAGAIN)
 			return;
 		if (code != FC_OK) {
-			fc_client_fail(client, code == FC_ELIMIT ? FC_SERVER_HELD_LIMIT : FC_SERVER_PROTOCOL_ERROR,
-				       "%s", error.text);
+			fc_server_client_fail(client,
+					      code == FC_ELIMIT ? FC_SERVER_HELD_LIMIT : FC_SERVER_PROTOCOL_ERROR, "%s",
+					      error.text);
 			return;
 		}
 		receive_message(client, &header, body);
@@ -365,7 +369,7 @@ void fc_server_disconnected(struct fc_server_client *client)
 	server->client_count--;
 	server->gone_count++;
 	fc_report_forget(client);
-	fc_client_drop_requests(client);
+	fc_server_client_drop_requests(client);
 	fc_server_tell(server, FC_SERVER_DISCONNECTED, client, "client %llu is disconnected",
 		       (unsigned long long)client->number);
 	if (client->held.claims_orphaned > 0)
@@ -377,7 +381,7 @@ void fc_server_disconnected(struct fc_server_client *client)
 void fc_server_client_free(struct fc_server_client *client)
 {
 	struct fc_server *server = client->server;
-	fc_client_free_orphans(client);
+	fc_server_client_free_orphans(client);
 	fc_check(fc_list_is_empty(&client->requests));
 	if (client->space != NULL)
 		client->space->client_count--;

@@ -38,7 +38,7 @@ static void welcome(struct fc_server_client *client, uint32_t version)
 		       "client %llu: process %d of user %u, \"%s\", namespace \"%s\"",
 		       (unsigned long long)client->number, client->peer.pid, client->peer.uid, client->program,
 		       client->space->name);
-	fc_client_sent(client, fc_wire_put_welcome(&client->output, &message));
+	fc_server_client_sent(client, fc_wire_put_welcome(&client->output, &message));
 }
 
 static void refuse(struct fc_server_client *client, enum fc_server_event why, const struct fc_error *error)
@@ -46,8 +46,8 @@ static void refuse(struct fc_server_client *client, enum fc_server_event why, co
 	struct fc_wire_refused message = {.error = *error};
 	/* Room for a namespace, memory and another daemon may be there later; the rest is as the operator set it. */
 	message.is_final = error->code != FC_ENOMEM && error->code != FC_ELIMIT && error->code != FC_EAGAIN;
-	fc_client_sent(client, fc_wire_put_refused(&client->output, &message));
-	fc_client_fail(client, why, "%s", error->text);
+	fc_server_client_sent(client, fc_wire_put_refused(&client->output, &message));
+	fc_server_client_fail(client, why, "%s", error->text);
 }
 
 /* FC_OK, or `why` says what does not fit. */
@@ -70,7 +70,7 @@ static int check_hello(struct fc_server_client *client, const struct fc_wire_hel
 	return fc_space_for(server, hello->name_space, &client->peer, space, error);
 }
 
-void fc_client_greet(struct fc_server_client *client, const uint8_t *body, uint64_t bytes)
+void fc_server_client_greet(struct fc_server_client *client, const uint8_t *body, uint64_t bytes)
 {
 	struct fc_server *server = client->server;
 	struct fc_wire_hello *hello = &server->hello;
@@ -79,7 +79,7 @@ void fc_client_greet(struct fc_server_client *client, const uint8_t *body, uint6
 	uint32_t version = 0;
 	int code = fc_wire_get_hello(hello, body, bytes, &error);
 	if (code != FC_OK) {
-		fc_client_fail(client, FC_SERVER_PROTOCOL_ERROR, "%s", error.text);
+		fc_server_client_fail(client, FC_SERVER_PROTOCOL_ERROR, "%s", error.text);
 		return;
 	}
 	snprintf(client->program, sizeof(client->program), "%s", hello->program);

@@ -99,18 +99,18 @@ static void apply(struct fc_server_client *client, struct fc_wire_report *report
 	client->report = *report;
 }
 
-void fc_client_report(struct fc_server_client *client, const uint8_t *body, uint64_t bytes)
+void fc_server_client_report(struct fc_server_client *client, const uint8_t *body, uint64_t bytes)
 {
 	struct fc_wire_report *report = &client->server->report_in;
 	struct fc_error error = {0};
 	if (fc_wire_get_report(report, body, bytes, &error) != FC_OK) {
-		fc_client_fail(client, FC_SERVER_PROTOCOL_ERROR, "%s", error.text);
+		fc_server_client_fail(client, FC_SERVER_PROTOCOL_ERROR, "%s", error.text);
 		return;
 	}
 	int bad = find_bad(&client->report, report);
 	if (bad >= 0) {
-		fc_client_fail(client, FC_SERVER_PROTOCOL_ERROR,
-			       "REPORT: field %d has fallen, or is above 2^56; counters only grow", bad);
+		fc_server_client_fail(client, FC_SERVER_PROTOCOL_ERROR,
+				      "REPORT: field %d has fallen, or is above 2^56; counters only grow", bad);
 		return;
 	}
 	apply(client, report);

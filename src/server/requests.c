@@ -127,10 +127,10 @@ static void weigh(struct fc_server_request *request)
 	client->memory_bytes += bytes - request->memory_bytes;
 	request->memory_bytes = bytes;
 	if (client->memory_bytes > limit)
-		fc_client_fail(client, FC_SERVER_HELD_LIMIT,
-			       "its requests take %llu bytes of the daemon's memory; at most %llu are allowed "
-			       "(memory_bytes_max)",
-			       (unsigned long long)client->memory_bytes, (unsigned long long)limit);
+		fc_server_client_fail(client, FC_SERVER_HELD_LIMIT,
+				      "its requests take %llu bytes of the daemon's memory; at most %llu are allowed "
+				      "(memory_bytes_max)",
+				      (unsigned long long)client->memory_bytes, (unsigned long long)limit);
 }
 
 /* The client knows it no more. */
@@ -173,7 +173,7 @@ void fc_requests_deinit(struct fc_server *server)
 
 /* ---- numbers ---- */
 
-struct fc_server_request *fc_client_find(struct fc_server_client *client, uint64_t number)
+struct fc_server_request *fc_server_client_find(struct fc_server_client *client, uint64_t number)
 {
 	fc_list_for_each(link, &client->buckets[number % FC_REQUEST_BUCKETS])
 	{
@@ -184,15 +184,15 @@ struct fc_server_request *fc_client_find(struct fc_server_client *client, uint64
 	return NULL;
 }
 
-bool fc_client_takes_number(struct fc_server_client *client, uint64_t number)
+bool fc_server_client_takes_number(struct fc_server_client *client, uint64_t number)
 {
 	if (number > client->last_request) {
 		client->last_request = number;
 		return true;
 	}
-	fc_client_fail(client, FC_SERVER_PROTOCOL_ERROR,
-		       "request %llu after request %llu; numbers ascend, and none is used twice",
-		       (unsigned long long)number, (unsigned long long)client->last_request);
+	fc_server_client_fail(client, FC_SERVER_PROTOCOL_ERROR,
+			      "request %llu after request %llu; numbers ascend, and none is used twice",
+			      (unsigned long long)number, (unsigned long long)client->last_request);
 	return false;
 }
 
@@ -200,9 +200,9 @@ bool fc_client_takes_number(struct fc_server_client *client, uint64_t number)
 static struct fc_server_request *known(struct fc_server_client *client, uint64_t number, const char *what)
 {
 	if (number > client->last_request)
-		fc_client_fail(client, FC_SERVER_PROTOCOL_ERROR, "%s of request %llu, which was never made", what,
-			       (unsigned long long)number);
-	return fc_client_find(client, number);
+		fc_server_client_fail(client, FC_SERVER_PROTOCOL_ERROR, "%s of request %llu, which was never made",
+				      what, (unsigned long long)number);
+	return fc_server_client_find(client, number);
 }
 
 /* What is only held because somebody looks at it counts not against the client, which knows nothing of it. */
@@ -211,8 +211,8 @@ static bool has_room(struct fc_server_client *client, uint64_t held, const char 
 	uint32_t requests_max = client->server->opts.limits.requests_max;
 	if (held < (uint64_t)requests_max + client->damage_count)
 		return true;
-	fc_client_fail(client, FC_SERVER_HELD_LIMIT, "%s: %llu are open; at most %u are allowed (requests_max)", what,
-		       (unsigned long long)held, requests_max);
+	fc_server_client_fail(client, FC_SERVER_HELD_LIMIT, "%s: %llu are open; at most %u are allowed (requests_max)",
+			      what, (unsigned long long)held, requests_max);
 	return false;
 }
 
@@ -221,8 +221,8 @@ static bool check_keys(struct fc_server_client *client, uint64_t count, const ch
 	uint64_t keys_max = client->server->opts.limits.keys_max;
 	if (count <= keys_max)
 		return true;
-	fc_client_fail(client, FC_SERVER_HELD_LIMIT, "%s of %llu keys; at most %llu are allowed (keys_max)", what,
-		       (unsigned long long)count, (unsigned long long)keys_max);
+	fc_server_client_fail(client, FC_SERVER_HELD_LIMIT, "%s of %llu keys; at most %llu are allowed (keys_max)",
+			      what, (unsigned long long)count, (unsigned long long)keys_max);
 	return false;
 }
 
@@ -272,7 +272,7 @@ static void match(struct fc_server_client *client, struct fc_server_request *req
 	COUNT(client, blocks_matched, is_hit ? path->blocks : 0);
 	if (code == FC_OK && path->is_leased && !is_hit)
 		server->directory->ops->release(server->directory, path);
-	fc_client_sent(client, fc_wire_put_matched(&client->output, request->number, code, path));
+	fc_server_client_sent(client, fc_wire_put_matched(&client->output, request->number, code, path));
 	if (code == FC_OK && path->is_leased) {
 		COUNT(client, leases_granted, 1);
 		set_state(request, FC_REQUEST_LEASED);
@@ -293,22 +293,22 @@ static void count_time(struct fc_server_client *client, uint64_t duration_ns)
 	}
 }
 
-void fc_client_match(struct fc_server_client *client, uint64_t number, const uint8_t *body, uint64_t bytes)
+void fc_server_client_match(struct fc_server_client *client, uint64_t number, const uint8_t *body, uint64_t bytes)
 {
 	struct fc_wire_match message;
 	struct fc_error error = {0};
 	uint64_t began_ns = fc_server_now_ns(client->server);
-	if (!fc_client_takes_number(client, number) || !has_room(client, client->held.leases, "MATCH"))
+	if (!fc_server_client_takes_number(client, number) || !has_room(client, client->held.leases, "MATCH"))
 		return;
 	if (fc_wire_get_match(&message, body, bytes, &error) != FC_OK) {
-		fc_client_fail(client, FC_SERVER_PROTOCOL_ERROR, "%s", error.text);
+		fc_server_client_fail(client, FC_SERVER_PROTOCOL_ERROR, "%s", error.text);
 		return;
 	}
 	if (!check_keys(client, message.key_count, "MATCH"))
 		return;
 	struct fc_server_request *request = obtain(client, number);
 	if (request == NULL)
-		fc_client_sent(client, fc_wire_put_matched(&client->output, number, FC_ENOMEM, NULL));
+		fc_server_client_sent(client, fc_wire_put_matched(&client->output, number, FC_ENOMEM, NULL));
 	else
 		match(client, request, &message);
 	count_time(client, fc_server_now_ns(client->server) - began_ns);
@@ -319,7 +319,7 @@ void fc_client_match(struct fc_server_client *client, uint64_t number, const uin
 static void refuse_reserve(struct fc_server_client *client, uint64_t number, const struct fc_error *why)
 {
 	COUNT(client, reserves_refused, 1);
-	fc_client_sent(client, fc_wire_put_reserved(&client->output, number, why->code, NULL, why));
+	fc_server_client_sent(client, fc_wire_put_reserved(&client->output, number, why->code, NULL, why));
 }
 
 static uint64_t grant_bytes(const struct fc_server *server, const struct fc_reservation *reservation,
@@ -375,7 +375,7 @@ static void grant(struct fc_server_request *request)
 		COUNT(client, bytes_granted[medium], bytes[medium]);
 	set_state(request, FC_REQUEST_RESERVED);
 	weigh(request);
-	fc_client_sent(client, fc_wire_put_reserved(&client->output, request->number, FC_OK, reservation, NULL));
+	fc_server_client_sent(client, fc_wire_put_reserved(&client->output, request->number, FC_OK, reservation, NULL));
 }
 
 static struct fc_server_request *request_of(struct fc_claim *claim)
@@ -386,7 +386,7 @@ static struct fc_server_request *request_of(struct fc_claim *claim)
 static void on_reserved(struct fc_claim *claim)
 {
 	struct fc_server_request *request = request_of(claim);
-	if (!fc_client_is_talking(request->client)) {
+	if (!fc_server_client_is_talking(request->client)) {
 		if (claim->code == FC_OK)
 			abort_claim(request);
 		end(request);
@@ -420,8 +420,8 @@ static void on_visible(struct fc_claim *claim)
 		COUNT(client, blocks_new, claim->reservation.blocks_new);
 		COUNT(client, bytes_new, claim->reservation.bytes_new);
 	}
-	if (fc_client_is_talking(client) && fc_link_is_linked(&request->bucket))
-		fc_client_sent(client, fc_wire_put_committed(&client->output, request->number, &message));
+	if (fc_server_client_is_talking(client) && fc_link_is_linked(&request->bucket))
+		fc_server_client_sent(client, fc_wire_put_committed(&client->output, request->number, &message));
 	if (message.is_durable_coming)
 		set_state(request, FC_REQUEST_VISIBLE);
 	else
@@ -432,9 +432,9 @@ static void on_durable(struct fc_claim *claim)
 {
 	struct fc_server_request *request = request_of(claim);
 	struct fc_server_client *client = request->client;
-	if (client != NULL && fc_client_is_talking(client) && fc_link_is_linked(&request->bucket))
-		fc_client_sent(client,
-			       fc_wire_put_durable(&client->output, request->number, claim->reservation.durable_code));
+	if (client != NULL && fc_server_client_is_talking(client) && fc_link_is_linked(&request->bucket))
+		fc_server_client_sent(
+			client, fc_wire_put_durable(&client->output, request->number, claim->reservation.durable_code));
 	end(request);
 }
 
@@ -482,16 +482,16 @@ static void reserve(struct fc_server_request *request)
 	fc_list_push(&request->server->fenced, &request->order);
 }
 
-void fc_client_reserve(struct fc_server_client *client, uint64_t number, const uint8_t *body, uint64_t bytes)
+void fc_server_client_reserve(struct fc_server_client *client, uint64_t number, const uint8_t *body, uint64_t bytes)
 {
 	struct fc_server *server = client->server;
 	struct fc_wire_reserve message;
 	struct fc_error error = {0};
 	uint64_t open = client->held.claims_waiting + client->held.claims_reserved + client->held.claims_visible;
-	if (!fc_client_takes_number(client, number) || !has_room(client, open, "RESERVE"))
+	if (!fc_server_client_takes_number(client, number) || !has_room(client, open, "RESERVE"))
 		return;
 	if (fc_wire_get_reserve(&message, server->points, server->opts.geometry, body, bytes, &error) != FC_OK) {
-		fc_client_fail(client, FC_SERVER_PROTOCOL_ERROR, "%s", error.text);
+		fc_server_client_fail(client, FC_SERVER_PROTOCOL_ERROR, "%s", error.text);
 		return;
 	}
 	if (!check_keys(client, message.turn.key_count, "RESERVE"))
@@ -564,7 +564,7 @@ void fc_request_is_decided(struct fc_server_request *request)
 		commit(request);
 }
 
-void fc_client_release(struct fc_server_client *client, uint64_t number)
+void fc_server_client_release(struct fc_server_client *client, uint64_t number)
 {
 	struct fc_server_request *request = known(client, number, "RELEASE");
 	if (request == NULL)
@@ -572,37 +572,37 @@ void fc_client_release(struct fc_server_client *client, uint64_t number)
 	if (request->state == FC_REQUEST_LEASED)
 		wish_end(request);
 	else
-		fc_client_fail(client, FC_SERVER_PROTOCOL_ERROR, "RELEASE of request %llu, which is a RESERVE",
-			       (unsigned long long)number);
+		fc_server_client_fail(client, FC_SERVER_PROTOCOL_ERROR, "RELEASE of request %llu, which is a RESERVE",
+				      (unsigned long long)number);
 }
 
-void fc_client_forget(struct fc_server_client *client, uint64_t number)
+void fc_server_client_forget(struct fc_server_client *client, uint64_t number)
 {
 	struct fc_server_request *request = known(client, number, "FORGET");
 	if (request != NULL)
 		wish_end(request);
 }
 
-void fc_client_abort(struct fc_server_client *client, uint64_t number)
+void fc_server_client_abort(struct fc_server_client *client, uint64_t number)
 {
 	struct fc_server_request *request = known(client, number, "ABORT");
 	if (request == NULL)
 		return;
 	if (request->state == FC_REQUEST_LEASED)
-		fc_client_fail(client, FC_SERVER_PROTOCOL_ERROR, "ABORT of request %llu, which is a MATCH",
-			       (unsigned long long)number);
+		fc_server_client_fail(client, FC_SERVER_PROTOCOL_ERROR, "ABORT of request %llu, which is a MATCH",
+				      (unsigned long long)number);
 	else
 		wish_end(request);
 }
 
-void fc_client_commit(struct fc_server_client *client, uint64_t number)
+void fc_server_client_commit(struct fc_server_client *client, uint64_t number)
 {
 	struct fc_server_request *request = known(client, number, "COMMIT");
 	if (client->state == FC_SERVER_CLOSING)
 		return;
 	if (request == NULL || request->state != FC_REQUEST_RESERVED || request->wish != FC_WISH_NONE) {
-		fc_client_fail(client, FC_SERVER_PROTOCOL_ERROR, "COMMIT of request %llu, which holds no reservation",
-			       (unsigned long long)number);
+		fc_server_client_fail(client, FC_SERVER_PROTOCOL_ERROR,
+				      "COMMIT of request %llu, which holds no reservation", (unsigned long long)number);
 		return;
 	}
 	if (request->damage_count > 0)
@@ -624,7 +624,7 @@ static void leave_unheard(struct fc_server_request *request)
 	fc_list_push(&request->server->unheard, &request->link);
 }
 
-void fc_client_drop_requests(struct fc_server_client *client)
+void fc_server_client_drop_requests(struct fc_server_client *client)
 {
 	fc_list_for_each_safe(link, &client->requests)
 	{
@@ -649,7 +649,7 @@ void fc_client_drop_requests(struct fc_server_client *client)
 	}
 }
 
-void fc_client_free_orphans(struct fc_server_client *client)
+void fc_server_client_free_orphans(struct fc_server_client *client)
 {
 	fc_list_for_each_safe(link, &client->requests)
 	{
@@ -661,7 +661,7 @@ void fc_client_free_orphans(struct fc_server_client *client)
 	}
 }
 
-void fc_client_drop_unanswered(struct fc_server_client *client)
+void fc_server_client_drop_unanswered(struct fc_server_client *client)
 {
 	fc_list_for_each_safe(link, &client->requests)
 	{

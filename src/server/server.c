@@ -114,7 +114,7 @@ static struct fc_server_request *oldest_lease(const struct fc_server *server)
 	fc_list_for_each(link, &server->leases)
 	{
 		struct fc_server_request *request = fc_container_of(link, struct fc_server_request, order);
-		if (fc_client_is_talking(request->client))
+		if (fc_server_client_is_talking(request->client))
 			return request;
 	}
 	return NULL;
@@ -126,8 +126,8 @@ static unsigned end_late_greetings(struct fc_server *server, uint64_t now_ns)
 	uint64_t timeout_ns = server->opts.limits.hello_timeout_ns;
 	for (struct fc_server_client *client;
 	     (client = next_greeting(server)) != NULL && after(client->connected_ns, timeout_ns) <= now_ns; done++)
-		fc_client_fail(client, FC_SERVER_PROTOCOL_ERROR, "no HELLO in %llu ms",
-			       (unsigned long long)(timeout_ns / 1000000));
+		fc_server_client_fail(client, FC_SERVER_PROTOCOL_ERROR, "no HELLO in %llu ms",
+				      (unsigned long long)(timeout_ns / 1000000));
 	return done;
 }
 
@@ -137,9 +137,10 @@ static unsigned end_late_leases(struct fc_server *server, uint64_t now_ns)
 	uint64_t timeout_ns = server->opts.limits.lease_timeout_ns;
 	for (struct fc_server_request *request;
 	     (request = oldest_lease(server)) != NULL && after(request->since_ns, timeout_ns) <= now_ns; done++)
-		fc_client_fail(request->client, FC_SERVER_LEASE_TIMEOUT,
-			       "the lease of request %llu is older than %llu s (lease_timeout)",
-			       (unsigned long long)request->number, (unsigned long long)(timeout_ns / SECOND_NS));
+		fc_server_client_fail(request->client, FC_SERVER_LEASE_TIMEOUT,
+				      "the lease of request %llu is older than %llu s (lease_timeout)",
+				      (unsigned long long)request->number,
+				      (unsigned long long)(timeout_ns / SECOND_NS));
 	return done;
 }
 
@@ -181,11 +182,11 @@ void fc_server_drain(struct fc_server *server)
 	fc_list_for_each(link, &server->clients)
 	{
 		struct fc_server_client *client = fc_container_of(link, struct fc_server_client, link);
-		if (!fc_client_is_talking(client))
+		if (!fc_server_client_is_talking(client))
 			continue;
-		fc_client_drop_unanswered(client);
+		fc_server_client_drop_unanswered(client);
 		client->state = FC_SERVER_LEAVING;
-		fc_client_sent(client, fc_wire_put_plain(&client->output, FC_WIRE_GOODBYE, 0));
+		fc_server_client_sent(client, fc_wire_put_plain(&client->output, FC_WIRE_GOODBYE, 0));
 	}
 }
 

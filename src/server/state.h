@@ -170,41 +170,41 @@ static inline uint64_t fc_server_now_ns(const struct fc_server *server)
 /* ---- client.c ---- */
 
 /* Ends the connection for a reason: told once, counted. */
-void fc_client_fail(struct fc_server_client *client, enum fc_server_event event, const char *format, ...)
+void fc_server_client_fail(struct fc_server_client *client, enum fc_server_event event, const char *format, ...)
 	FC_PRINTF(3, 4);
 /* Whether messages to and from it still matter. */
-static inline bool fc_client_is_talking(const struct fc_server_client *client)
+static inline bool fc_server_client_is_talking(const struct fc_server_client *client)
 {
 	return client->state == FC_SERVER_UP || client->state == FC_SERVER_LEAVING;
 }
 /* After something was appended to its output, or could not be (`code`). */
-void fc_client_sent(struct fc_server_client *client, int code);
+void fc_server_client_sent(struct fc_server_client *client, int code);
 void fc_server_tell(struct fc_server *server, enum fc_server_event event, struct fc_server_client *client,
 		    const char *format, ...) FC_PRINTF(4, 5);
 void fc_server_client_free(struct fc_server_client *client);
 
 /* ---- hello.c ---- */
 
-void fc_client_greet(struct fc_server_client *client, const uint8_t *body, uint64_t bytes);
+void fc_server_client_greet(struct fc_server_client *client, const uint8_t *body, uint64_t bytes);
 
 /* ---- requests.c ---- */
 
 /* A message about requests; ends the connection when it cannot be. */
-void fc_client_match(struct fc_server_client *client, uint64_t number, const uint8_t *body, uint64_t bytes);
-void fc_client_reserve(struct fc_server_client *client, uint64_t number, const uint8_t *body, uint64_t bytes);
-void fc_client_release(struct fc_server_client *client, uint64_t number);
-void fc_client_forget(struct fc_server_client *client, uint64_t number);
-void fc_client_abort(struct fc_server_client *client, uint64_t number);
-void fc_client_commit(struct fc_server_client *client, uint64_t number);
-struct fc_server_request *fc_client_find(struct fc_server_client *client, uint64_t number);
+void fc_server_client_match(struct fc_server_client *client, uint64_t number, const uint8_t *body, uint64_t bytes);
+void fc_server_client_reserve(struct fc_server_client *client, uint64_t number, const uint8_t *body, uint64_t bytes);
+void fc_server_client_release(struct fc_server_client *client, uint64_t number);
+void fc_server_client_forget(struct fc_server_client *client, uint64_t number);
+void fc_server_client_abort(struct fc_server_client *client, uint64_t number);
+void fc_server_client_commit(struct fc_server_client *client, uint64_t number);
+struct fc_server_request *fc_server_client_find(struct fc_server_client *client, uint64_t number);
 /* Whether `number` may open a request: above all before it. */
-bool fc_client_takes_number(struct fc_server_client *client, uint64_t number);
+bool fc_server_client_takes_number(struct fc_server_client *client, uint64_t number);
 /* All of a client that is gone: what can go goes, reservations stay. */
-void fc_client_drop_requests(struct fc_server_client *client);
+void fc_server_client_drop_requests(struct fc_server_client *client);
 /* Its reservations, when nothing of it can write any more. */
-void fc_client_free_orphans(struct fc_server_client *client);
+void fc_server_client_free_orphans(struct fc_server_client *client);
 /* Reserves that were asked for and not granted, when the daemon stops: the client asks the next one. */
-void fc_client_drop_unanswered(struct fc_server_client *client);
+void fc_server_client_drop_unanswered(struct fc_server_client *client);
 void fc_requests_unfence(struct fc_server *server);
 /* No report about it is open any more: what the client wished meanwhile. */
 void fc_request_is_decided(struct fc_server_request *request);
@@ -224,7 +224,7 @@ void fc_spaces_deinit(struct fc_server *server);
 
 FC_MUST_USE int fc_verify_init(struct fc_server *server);
 void fc_verify_deinit(struct fc_server *server);
-void fc_client_damage(struct fc_server_client *client, uint64_t number, const uint8_t *body, uint64_t bytes);
+void fc_server_client_damage(struct fc_server_client *client, uint64_t number, const uint8_t *body, uint64_t bytes);
 /* Nobody wants to know any more: a client is gone. */
 void fc_verify_drop(struct fc_server *server, struct fc_server_request *request);
 unsigned fc_verify_step(struct fc_server *server);
@@ -232,7 +232,7 @@ uint64_t fc_verify_wake_ns(const struct fc_server *server);
 
 /* ---- report.c ---- */
 
-void fc_client_report(struct fc_server_client *client, const uint8_t *body, uint64_t bytes);
+void fc_server_client_report(struct fc_server_client *client, const uint8_t *body, uint64_t bytes);
 /* What is "now" in the sums, without a client that is gone. */
 void fc_report_forget(struct fc_server_client *client);
 

@@ -99,30 +99,30 @@ static void queue(struct fc_server_client *client, const struct fc_damage *wante
 	damage->request->damage_count++;
 }
 
-void fc_client_damage(struct fc_server_client *client, uint64_t number, const uint8_t *body, uint64_t bytes)
+void fc_server_client_damage(struct fc_server_client *client, uint64_t number, const uint8_t *body, uint64_t bytes)
 {
 	struct fc_wire_damage message;
 	struct fc_error error = {0};
 	if (fc_wire_get_damage(&message, body, bytes, &error) != FC_OK) {
-		fc_client_fail(client, FC_SERVER_PROTOCOL_ERROR, "%s", error.text);
+		fc_server_client_fail(client, FC_SERVER_PROTOCOL_ERROR, "%s", error.text);
 		return;
 	}
 	if (number > client->last_request) {
-		fc_client_fail(client, FC_SERVER_PROTOCOL_ERROR, "DAMAGE in request %llu, which was never made",
-			       (unsigned long long)number);
+		fc_server_client_fail(client, FC_SERVER_PROTOCOL_ERROR, "DAMAGE in request %llu, which was never made",
+				      (unsigned long long)number);
 		return;
 	}
 	COUNT(client, damages);
-	struct fc_server_request *request = fc_client_find(client, number);
+	struct fc_server_request *request = fc_server_client_find(client, number);
 	const struct fc_path *path = request == NULL ? NULL : fc_request_path(request);
 	if (path == NULL) {
 		COUNT(client, damages_dropped);
 		return;
 	}
 	if (message.placed >= path->placed_count || message.entry >= path->placed[message.placed].shape->entry_count) {
-		fc_client_fail(client, FC_SERVER_PROTOCOL_ERROR,
-			       "DAMAGE of entry %llu of segment %u in request %llu, which has no such",
-			       (unsigned long long)message.entry, message.placed, (unsigned long long)number);
+		fc_server_client_fail(client, FC_SERVER_PROTOCOL_ERROR,
+				      "DAMAGE of entry %llu of segment %u in request %llu, which has no such",
+				      (unsigned long long)message.entry, message.placed, (unsigned long long)number);
 		return;
 	}
 	queue(client, &(struct fc_damage){.request = request, .placed = message.placed, .entry = message.entry});
