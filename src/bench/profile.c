@@ -52,7 +52,8 @@ enum figure {
 	READ_S, /* of a large command */
 	WRITE_S,
 	SMALL_S, /* of a small one, many at once */
-	LONE_S,  /* alone */
+	LONE_S,  /* alone, and slept for */
+	AWAKE_S, /* alone, and waited for awake */
 	SYNC_S,
 	CPU_S, /* of the sender, for a small command */
 	KERNEL_SMALL_S,
@@ -97,6 +98,7 @@ struct burst {
 	enum fc_io_op op;
 	uint64_t bytes, left, under_way, next_offset;
 	int code;
+	bool is_awake; /* nobody sleeps until one ends */
 };
 
 struct command {
@@ -149,7 +151,7 @@ static int run_burst(struct prober *prober, struct burst *burst, uint32_t depth,
 		send_next(&commands[i]);
 	}
 	while (burst->under_way > 0)
-		if (fc_media_poll(prober->media) == 0 && burst->under_way > 0)
+		if (fc_media_poll(prober->media) == 0 && burst->under_way > 0 && !burst->is_awake)
 			sleep_until_one_ends(prober->media);
 	*wall_s = fc_bench_seconds() - start_s;
 	if (cpu_s != NULL)
@@ -232,6 +234,9 @@ static int run_disk(struct prober *prober, uint64_t run, struct fc_error *error)
 	small.left = LONE_COUNT;
 	if (code == FC_OK)
 		code = time_commands(prober, LONE_S, run, small, 1, error);
+	small.is_awake = true;
+	if (code == FC_OK)
+		code = time_commands(prober, AWAKE_S, run, small, 1, error);
 	return code == FC_OK ? run_curve(prober, run, error) : code;
 }
 
@@ -459,8 +464,8 @@ static void conclude(const struct prober *prober, struct fc_bench_profile *profi
 		profile->curve_bytes_per_s[point] =
 			speed(bytes, median(prober, (enum figure)(CURVE_S + point)), profile->command_s);
 	}
-	profile->latency_s =
-		at_least_zero(median(prober, LONE_S) - profile->command_s - SMALL_BYTES / profile->read_bytes_per_s);
+	profile->latency_s = median(prober, AWAKE_S);
+	profile->wake_s = at_least_zero(median(prober, LONE_S) - profile->latency_s);
 	profile->sync_s = median(prober, SYNC_S);
 	profile->direct_command_s = median(prober, CPU_S);
 	profile->kernel_copy_bytes_per_s = KERNEL_LARGE_BYTES / median(prober, KERNEL_LARGE_S);

@@ -17,7 +17,8 @@ struct fc_bench_profile {
 	uint64_t curve_bytes[FC_BENCH_CURVE_POINTS];
 	double curve_bytes_per_s[FC_BENCH_CURVE_POINTS];
 	double command_s; /* 1 / IOPS, of small reads, many at once */
-	double latency_s; /* of a small read alone */
+	double wake_s;    /* until a thread that sleeps hears of an end */
+	double latency_s; /* of a small read alone, by a thread that is awake */
 	double sync_s;
 	double direct_command_s; /* of a thread, to send a command and hear of its end */
 	double kernel_command_s; /* a small read out of the page cache */

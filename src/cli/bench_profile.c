@@ -62,6 +62,7 @@ static void set_node(struct fc_hardware *hardware, const struct fc_bench_profile
 	hardware->link_down_bytes_per_s = rounded(profile->save_bytes_per_s);
 	hardware->copy_ns = in_ns(profile->copy_s);
 	hardware->slice_ns = in_ns(profile->slice_s);
+	hardware->wake_ns = in_ns(profile->wake_s);
 	hardware->load_ns = in_ns(profile->load_s);
 	hardware->ssd_count = 1;
 	hardware->ssd_align_bytes = profile->ssd_align_bytes;
@@ -101,6 +102,7 @@ static const struct fc_hardware_origin origins[] = {
 	{"link_down_bytes_per_s", "measured: the same session saved"},
 	{"copy_ns", "measured: what a layer adds to a load of next to nothing"},
 	{"slice_ns", "measured: what a slice adds, sessions of small and of large slices"},
+	{"wake_ns", "measured: reads of 4 KiB, one after the other, by a thread that sleeps and one that does not"},
 	{"load_ns", "measured: a load of next to nothing, from another thread"},
 	{"ssd_count", "one file system"},
 	{"ssd_align_bytes", "of direct I/O on it"},
@@ -110,7 +112,7 @@ static const struct fc_hardware_origin origins[] = {
 	{"ssd_read_curve", "measured: speed with so many bytes under way, in 4 commands or as many as they take"},
 	{"ssd_write_bytes_per_s", "measured: commands of ssd_transfer_bytes, 16 at once, sequential"},
 	{"ssd_command_ns", "measured: reads of 4 KiB, 64 at once, random places; one's share"},
-	{"ssd_latency_ns", "measured: reads of 4 KiB, one after the other"},
+	{"ssd_latency_ns", "measured: reads of 4 KiB, one after the other, by a thread that does not sleep"},
 	{"ssd_sync_ns", "measured: after a write of 4 KiB"},
 	{"direct_command_ns", "measured: time of the sending thread for a read of 4 KiB, 64 at once"},
 	{"kernel_command_ns", "measured: read of 4 KiB out of the page cache, besides its bytes"},

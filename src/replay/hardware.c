@@ -64,6 +64,7 @@ static const struct fc_option rows[] = {
 	SPEED(link_down_bytes_per_s),
 	TIME(copy_ns),
 	TIME(slice_ns),
+	TIME(wake_ns),
 	TIME(load_ns),
 	COUNT(ssd_count, 1, 256),
 	BYTES(ssd_align_bytes, 64),

@@ -45,6 +45,7 @@ struct fc_hardware {
 	uint64_t link_down_bytes_per_s;   /* device to host */
 	uint64_t copy_ns;                 /* to start a copy on a device */
 	uint64_t slice_ns;                /* for each slice of a copy, besides its bytes */
+	uint64_t wake_ns;                 /* with has_cpu_device: until its thread, asleep, hears of a command's end */
 	uint64_t load_ns;                 /* for each load, besides its copies and commands: hand-offs and look-ups */
 	uint64_t ssd_count;               /* drives, striped */
 	uint64_t ssd_align_bytes;         /* of offsets and sizes of direct reads and writes */

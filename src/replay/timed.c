@@ -16,6 +16,7 @@ struct flight {
 	struct fc_io *io;
 	struct fc_copy_batch *batch;
 	uint64_t busy_ns; /* of a batch that a CPU copies */
+	bool has_woken;   /* an I/O that found the thread asleep: it is awake by now */
 };
 
 struct timed_medium {
@@ -74,7 +75,8 @@ static bool is_read_for_a_load(const struct flight *flight)
 				  : flight->batch->direction == FC_COPY_SCATTER;
 }
 
-/* The thread that copies sees only afterwards what the drives have done meanwhile, and before it copies again. */
+/* The thread that copies sees only afterwards what the drives have done meanwhile, and before it copies again. A thread
+ * that has nothing to do is asleep. */
 static void on_due(struct fc_world_event *event)
 {
 	struct flight *flight = fc_container_of(event, struct flight, event);
@@ -82,6 +84,11 @@ static void on_due(struct fc_world_event *event)
 	bool is_reading = is_read_for_a_load(flight);
 	if (flight->io != NULL && timed->is_copying) {
 		fc_list_push(&timed->held_ios, &flight->link);
+		return;
+	}
+	if (flight->io != NULL && hardware_of(timed)->has_cpu_device && !flight->has_woken) {
+		flight->has_woken = true;
+		fc_world_at(world_of(timed), event, world_of(timed)->now_ns + hardware_of(timed)->wake_ns);
 		return;
 	}
 	if (flight->batch != NULL)
@@ -104,6 +111,7 @@ static struct flight *take_flight(struct fc_timed *timed, struct fc_io *io, stru
 	flight->timed = timed;
 	flight->io = io;
 	flight->batch = batch;
+	flight->has_woken = false;
 	return flight;
 }
 

@@ -7,7 +7,8 @@
  * the memory arena, and the device's own memory for what lies in a window
  *
  * Where the device is the host's memory (`cpu_device` of the profile), one thread does it all, as the live store's
- * does: it sends commands and copies batches, one at a time, and hears of commands that have ended between two batches.
+ * does: it sends commands and copies batches, one at a time, and hears of commands that have ended between two batches,
+ * or when it has woken up.
  *
  * A worker is known by the array of paged layers that its requests name (fc_timed_layers()). Completions wait until the
  * core polls, as media.h demands; `pump_cb` says that some do. */
