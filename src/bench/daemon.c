@@ -24,8 +24,7 @@ static int run_child(const struct fc_bench_daemon *daemon, const struct fc_bench
 	struct fc_config_problem problem = {0};
 	snprintf(bytes, sizeof(bytes), "%llu", (unsigned long long)ssd_bytes);
 	snprintf(lock_path, sizeof(lock_path), "%s.lock", daemon->socket_path);
-	char *arguments[] = {(char *)"flatcaked",
-			     (char *)"--socket",
+	char *arguments[] = {(char *)"--socket",
 			     (char *)daemon->socket_path,
 			     (char *)"--ssd-path",
 			     (char *)engine->arena_path,

@@ -2,9 +2,11 @@
  *
  * Two things of a namespace are mixed into what its clients name: the salt, 128 bits that are exclusive-ored with every
  * key, and the tag, 16 bits at the top of every session id. Both follow from the name (the salt also from the store),
- * so the next daemon finds what this one stored. This keeps apart what clients name, also by mistake or by guessing
- * keys. It does not stop somebody who reads other namespaces' keys out of the arenas, as whoever was handed their
- * descriptors can: tenants who do not trust each other with that need a daemon each (docs/daemon.md). */
+ * so the next daemon finds what this one stored. The default namespace has no salt: its keys are those of an embedded
+ * store, so a folder's store can be given to a daemon, and the other way round, with what it holds. This keeps apart
+ * what clients name, also by mistake or by guessing keys. It does not stop somebody who reads other namespaces' keys
+ * out of the arenas, as whoever was handed their descriptors can: tenants who do not trust each other with that need a
+ * daemon each (docs/daemon.md). */
 #include "server/state.h"
 
 #include <sodium.h>
@@ -64,6 +66,8 @@ uint16_t fc_server_namespace_tag(const char *name)
 static struct fc_key salt_of(struct fc_uuid store, const char *name)
 {
 	crypto_generichash_state state;
+	if (name[0] == 0)
+		return (struct fc_key){0, 0};
 	hash_begin(&state, "flatcake namespace salt 1", name);
 	hash_number(&state, store.high);
 	hash_number(&state, store.low);
