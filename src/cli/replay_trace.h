@@ -12,6 +12,9 @@ void fc_replay_use_profile(struct fc_config *config, struct fc_hardware *hardwar
 
 FC_MUST_USE int fc_replay_load_trace(const struct fc_config *config, struct fc_trace **trace, struct fc_error *error);
 
+/* With --mix: one trace of all arguments, each in its share. */
+FC_MUST_USE int fc_replay_load_mix(const struct fc_config *config, struct fc_trace **trace, struct fc_error *error);
+
 /* Blocks are the trace's: its ids name so many tokens each, and no others can be made of them. */
 FC_MUST_USE int fc_replay_make_options(const struct fc_config *config, const struct fc_trace *trace,
 				       struct fc_geometry *geometry, struct fc_store_opts *opts,

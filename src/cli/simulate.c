@@ -204,7 +204,8 @@ int fc_command_simulate(const struct fc_config *config, struct fc_error *error)
 		code = fc_hardware_load(&simulate.hardware, config->hardware, error);
 	if (code == FC_OK) {
 		fc_replay_use_profile(&simulate.config, &simulate.hardware);
-		code = fc_replay_load_trace(&simulate.config, &simulate.trace, error);
+		code = config->mix != NULL ? fc_replay_load_mix(&simulate.config, &simulate.trace, error)
+					   : fc_replay_load_trace(&simulate.config, &simulate.trace, error);
 	}
 	if (code == FC_OK)
 		code = fc_replay_make_options(&simulate.config, simulate.trace, &simulate.geometry, &unused, error);

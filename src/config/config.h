@@ -106,6 +106,7 @@ struct fc_config {
 	const char *policy_settings; /* NULL: none */
 	const char *memories;        /* several instead of `memory_bytes`, with commas; NULL: none */
 	const char *rates;           /* several instead of `rate_per_s`, with commas; NULL: none */
+	const char *mix;             /* shares of the traces, with commas; NULL: all arguments are one trace */
 	uint64_t node_count;         /* of a fleet; 0: one node without a router */
 	uint64_t request_count;      /* of a fleet; 0: 1,000 a node */
 	const char *routes;          /* of a fleet: names with commas, or "all" */

@@ -152,6 +152,9 @@ static const struct fc_option options[] = {
 	 .help = "with --simulate: several values of --memory, with commas"},
 	{"rates", "LIST", FC_OPTION_TEXT, FIELD(rates), FC_COMMAND_REPLAY, NULL,
 	 .help = "with --simulate: several values of --rate, with commas"},
+	{"mix", "SHARES", FC_OPTION_TEXT, FIELD(mix), FC_COMMAND_REPLAY, NULL,
+	 .help = "with --simulate: every TRACE is one for itself, and requests are drawn from them in these shares, as "
+		 "1,3; each is reported separately"},
 	{"nodes", "N", FC_OPTION_COUNT, FIELD(node_count), FC_COMMAND_REPLAY, "0",
 	 .help = "with --simulate: a fleet of so many nodes, each with --memory, --ssd, --concurrency and, on average, "
 		 "--rate; 0: one node, without a router",

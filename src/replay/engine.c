@@ -158,6 +158,14 @@ static void finish(struct engine *engine, struct request *request)
 
 /* ---- what is counted ---- */
 
+static void count_source_load(struct fc_source_outcome *source, const struct request *request, uint64_t possible)
+{
+	source->requests++;
+	source->blocks += request->path->input_count;
+	source->possible_blocks += possible;
+	source->delivered_blocks += request->turn.load.blocks;
+}
+
 static void count_load(struct engine *engine, struct request *request)
 {
 	struct fc_outcome *outcome = engine->outcome;
@@ -177,6 +185,8 @@ static void count_load(struct engine *engine, struct request *request)
 	outcome->segments += load->segments;
 	for (int medium = 0; medium < FC_MEDIUM_COUNT; medium++)
 		outcome->media_bytes[medium] += load->bytes[medium];
+	if (engine->opts->trace->source_count > 0)
+		count_source_load(&outcome->sources[request->traced->source], request, possible);
 	fc_series_add(&outcome->delivered_series, request->turn.turn.arrival_ns, load->blocks);
 	fc_series_add(&outcome->possible_series, request->turn.turn.arrival_ns, possible);
 	if (load->bytes_read == 0)
@@ -206,6 +216,11 @@ static void count_times(struct engine *engine, const struct request *request)
 	for (int part = 0; part < FC_TTFT_PART_COUNT; part++)
 		fc_histogram_add(&outcome->parts[part], parts[part]);
 	fc_histogram_add(&outcome->ttft, now_ns(engine) - arrival_ns);
+	if (engine->opts->trace->source_count > 0) {
+		struct fc_source_outcome *source = &outcome->sources[request->traced->source];
+		fc_histogram_add(&source->ttft, now_ns(engine) - arrival_ns);
+		fc_histogram_add(&source->waited, waited_ns);
+	}
 	if (load->bytes_read > 0)
 		fc_histogram_add(&outcome->ttft_ssd, now_ns(engine) - arrival_ns);
 }

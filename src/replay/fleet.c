@@ -46,7 +46,7 @@ static int list_routes(const char *text, enum fc_route routes[RUNS_MAX], size_t 
 /* What asks for several runs of one trace is not for a fleet. */
 static int check_config(const struct fc_config *config, struct fc_error *error)
 {
-	static const char *const others[] = {"rates", "memories", "report"};
+	static const char *const others[] = {"rates", "memories", "report", "mix"};
 	for (size_t i = 0; i < fc_array_len(others); i++)
 		if (fc_config_is_given(config, others[i]))
 			return fc_error_set(error, FC_EINVAL, "--%s: not with --nodes", others[i]);

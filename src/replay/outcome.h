@@ -5,6 +5,14 @@
 #include "base/histogram.h"
 #include "replay/policy.h"
 #include "replay/result.h"
+#include "trace/mix.h"
+
+/* The requests of one trace of a mix. */
+struct fc_source_outcome {
+	uint64_t requests, blocks, possible_blocks, delivered_blocks;
+	struct fc_histogram ttft;
+	struct fc_histogram waited; /* from arrival until the engine took it */
+};
 
 struct fc_outcome {
 	struct fc_error error; /* code 0: the run ended */
@@ -33,6 +41,7 @@ struct fc_outcome {
 	struct fc_policy_stats stats;
 	uint64_t drive_bytes_read, drive_bytes_written, drive_busy_ns;  /* of all drives, whoever asked */
 	struct fc_series ssd_series, delivered_series, possible_series; /* bytes; blocks over arrival time */
+	struct fc_source_outcome sources[FC_MIX_MAX];                   /* of a mix only */
 	uint64_t real_ns;                                               /* that the simulation itself took */
 };
 

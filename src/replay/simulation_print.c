@@ -123,6 +123,44 @@ static int print_times(const struct fc_simulation *simulation, FILE *file)
 	return code;
 }
 
+/* Each kind of traffic of a mix for itself: who waits for whom. */
+static void add_source(struct fc_table *table, const struct fc_simulated *run, uint32_t number)
+{
+	const struct fc_source_outcome *source = &run->outcome->sources[number];
+	char text[FC_HUMAN_BYTES];
+	fc_table_cell(table, "%s", run->policy->name);
+	fc_table_cell(table, "%s", fc_human_bytes(run->memory_bytes, text));
+	rate_cell(table, run->rate_per_s);
+	fc_table_cell(table, "%s", run->config->arguments[number]);
+	fc_table_cell(table, "%s", fc_human_count(source->requests, text));
+	number_cell(table, 100.0 * (double)source->delivered_blocks, (double)source->blocks, "%.2f %%");
+	number_cell(table, 100.0 * (double)source->delivered_blocks, (double)source->possible_blocks, "%.2f %%");
+	mean_cell(table, &source->ttft);
+	percentile_cell(table, &source->ttft, 50);
+	percentile_cell(table, &source->ttft, 99);
+	mean_cell(table, &source->waited);
+	percentile_cell(table, &source->waited, 99);
+}
+
+static int print_sources(const struct fc_simulation *simulation, FILE *file)
+{
+	static const char *const titles[] = {"policy",      "DRAM",      "rate/s", "trace", "requests", "of input",
+					     "of possible", "TTFT mean", "p50",    "p99",   "waited",   "p99"};
+	uint32_t source_count = simulation->opts.trace->source_count;
+	struct fc_table table;
+	if (source_count == 0)
+		return FC_OK;
+	fc_table_init(&table, "lrrlrrrrrrrr");
+	cells(&table, titles, fc_array_len(titles));
+	for (size_t i = 0; i < simulation->run_count; i++)
+		for (uint32_t k = 0; k < source_count && simulation->runs[i].outcome->error.code == FC_OK; k++)
+			add_source(&table, &simulation->runs[i], k);
+	fputc('\n', file);
+	int code = fc_table_print(&table, file);
+	fc_table_deinit(&table);
+	return code;
+}
+
 int fc_simulation_print(const struct fc_simulation *simulation, FILE *file)
 {
 	const struct fc_simulation_opts *opts = &simulation->opts;
@@ -140,7 +178,9 @@ int fc_simulation_print(const struct fc_simulation *simulation, FILE *file)
 			(unsigned long long)opts->trace->skipped_count, opts->trace->skipped_first.text);
 	int code = print_hits(simulation, file);
 	fputc('\n', file);
-	return code == FC_OK ? print_times(simulation, file) : code;
+	if (code == FC_OK)
+		code = print_times(simulation, file);
+	return code == FC_OK ? print_sources(simulation, file) : code;
 }
 
 /* ---- JSON ---- */
@@ -230,6 +270,24 @@ static void add_bytes(json_t *object, const struct fc_simulation *simulation, co
 	json_object_set_new(object, "bytes_lost", fc_json_count(outcome->stats.bytes_lost));
 }
 
+static json_t *sources_json(const struct fc_simulation *simulation, const struct fc_simulated *run)
+{
+	json_t *array = json_array();
+	for (uint32_t i = 0; i < simulation->opts.trace->source_count; i++) {
+		const struct fc_source_outcome *source = &run->outcome->sources[i];
+		json_t *object = json_object();
+		json_object_set_new(object, "trace", json_string(run->config->arguments[i]));
+		json_object_set_new(object, "requests", fc_json_count(source->requests));
+		json_object_set_new(object, "blocks", fc_json_count(source->blocks));
+		json_object_set_new(object, "possible_blocks", fc_json_count(source->possible_blocks));
+		json_object_set_new(object, "delivered_blocks", fc_json_count(source->delivered_blocks));
+		json_object_set_new(object, "ttft_ms", times_ms(&source->ttft));
+		json_object_set_new(object, "waited_ms", times_ms(&source->waited));
+		json_array_append_new(array, object);
+	}
+	return array;
+}
+
 static json_t *run_json(const struct fc_simulation *simulation, const struct fc_simulated *run)
 {
 	const struct fc_outcome *outcome = run->outcome;
@@ -248,6 +306,8 @@ static json_t *run_json(const struct fc_simulation *simulation, const struct fc_
 		json_object_set_new(parts, fc_ttft_part_name(part), times_ms(&outcome->parts[part]));
 	json_object_set_new(object, "ttft_parts_ms", parts);
 	json_object_set_new(object, "ttft_distribution", distribution_ms(&outcome->ttft));
+	if (simulation->opts.trace->source_count > 0)
+		json_object_set_new(object, "traces", sources_json(simulation, run));
 	json_object_set_new(object, "ssd_prefetch_ms", times_ms(&outcome->prefetch));
 	json_object_set_new(object, "ssd_read_ms", times_ms(&outcome->read));
 	json_object_set_new(object, "ssd_read_bytes_over_time", series(&outcome->ssd_series));

@@ -53,6 +53,7 @@ struct fc_trace_request {
 	uint32_t turn;     /* from 0, on its line */
 	uint32_t previous; /* on its line; both are always later or earlier in the trace as their names say */
 	uint32_t next;
+	uint32_t source; /* which trace of a mix it is from (mix.h); 0 without one */
 	enum fc_trace_kind kind;
 };
 
@@ -73,6 +74,7 @@ struct fc_trace {
 	uint32_t session_count;
 	uint32_t *session_requests; /* indices of the requests of session 0, then of session 1, ..., each by arrival */
 	uint32_t line_count;
+	uint32_t source_count; /* traces of a mix; 0: it is none */
 	uint64_t *suffix_ids;
 	uint64_t suffix_id_count;
 	uint64_t id_bound;             /* ids are below this; 0: they are as the file has them, any 64 bits */
