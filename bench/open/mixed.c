@@ -65,7 +65,7 @@ static void conclude(const struct wanted *wanted, const struct fc_outcome *alone
 	if (one_ms > 1.1 * waited_ms)
 		printf("with one queue chats wait behind agents' reads, with two they do so less.\n");
 	else
-		printf("the queues make no difference here, because reads are short beside prefills.\n");
+		printf("the number of queues makes no difference here.\n");
 }
 
 static int run_mix(struct open *open, const struct subject *mixed, const struct subject *chats,
