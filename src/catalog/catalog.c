@@ -36,6 +36,12 @@ const struct fc_superblock *fc_catalog_superblock(const struct fc_catalog *catal
 	return arena->is_open ? &arena->superblock : NULL;
 }
 
+uint64_t fc_catalog_largest_free_bytes(const struct fc_catalog *catalog, enum fc_medium medium)
+{
+	const struct fc_arena *arena = &catalog->arenas[medium];
+	return arena->is_open ? fc_space_largest(&arena->space, NULL) * arena->superblock.chunk_bytes : 0;
+}
+
 void fc_catalog_on_loss(struct fc_catalog *catalog, void (*loss_cb)(void *context, struct fc_session_id id),
 			void *context)
 {

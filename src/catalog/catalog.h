@@ -266,6 +266,9 @@ void fc_catalog_on_loss(struct fc_catalog *catalog, void (*loss_cb)(void *contex
 
 void fc_catalog_stats(const struct fc_catalog *catalog, struct fc_stats *stats);
 
+/* The longest piece of an arena that is free; 0 when there is no such arena. */
+uint64_t fc_catalog_largest_free_bytes(const struct fc_catalog *catalog, enum fc_medium medium);
+
 struct fc_owner_stats {
 	uint64_t bytes_used, bytes_max;
 	uint64_t sessions;

@@ -7,6 +7,7 @@
  *     socket.c    the listening socket and the connections
  *     locks.c     which clients may still write
  *     snapshot.c  what operators see (view.h)
+ *     operate.c   HTTP on the loop
  *
  * One thread.
  *
@@ -32,6 +33,8 @@
 #include <uv.h>
 
 struct fc_connection;
+struct fc_http;
+struct fc_snapshot;
 
 struct fc_daemon {
 	const struct fc_daemon_settings *settings;
@@ -63,6 +66,12 @@ struct fc_daemon {
 	uv_poll_t ssd_poll;
 	uv_signal_t signals[2];
 	uint64_t fence_end_ns, fence_flight_end_ns, drain_end_ns, next_lock_look_ns;
+
+	/* operate.c, snapshot.c */
+	struct fc_http *http; /* NULL: off */
+	struct fc_snapshot *snapshot;
+	uv_poll_t http_poll;
+	uv_timer_t http_timer;
 
 	/* socket.c */
 	int listen_fd, spare_fd;
@@ -104,6 +113,20 @@ void fc_daemon_on_opened(void *daemon, int code, const struct fc_error *error);
 void fc_daemon_drain(struct fc_daemon *daemon, const char *why);
 /* Something cannot be gone on with. */
 void fc_daemon_fail(struct fc_daemon *daemon, const struct fc_error *error);
+
+/* ---- operate.c ---- */
+
+/* Once there is a loop; nothing when http_listen is off. */
+FC_MUST_USE int fc_daemon_open_http(struct fc_daemon *daemon, struct fc_error *error);
+/* After the loop. */
+void fc_daemon_close_http(struct fc_daemon *daemon);
+
+/* ---- snapshot.c ---- */
+
+/* What HTTP asks; until fc_snapshot_free(). */
+FC_MUST_USE int fc_daemon_open_snapshot(struct fc_daemon *daemon, struct fc_daemon_callbacks *callbacks,
+					struct fc_error *error);
+void fc_snapshot_free(struct fc_snapshot *snapshot);
 
 /* ---- socket.c ---- */
 

@@ -20,6 +20,7 @@
 #define FLIGHT_NS (1000 * NS_PER_MS) /* that commands of dead clients are waited for at start */
 #define REST_NS (5000 * NS_PER_MS)   /* that the core may take to come to rest when it stops */
 #define TIMER_MS_MAX 60000
+#define START_MORE_NS (60000 * NS_PER_MS) /* that the service manager is asked for while arenas are recovered */
 
 /* ---- states ---- */
 
@@ -222,8 +223,10 @@ static void on_ssd(uv_poll_t *poll, int status, int events)
 
 static void on_second(uv_timer_t *timer)
 {
-	(void)timer;
+	const struct fc_daemon *daemon = timer->data;
 	fc_log_tick();
+	if (daemon->state == FC_DAEMON_OPENING)
+		fc_notify_extend(&daemon->notify, START_MORE_NS);
 }
 
 static void on_alive(uv_timer_t *timer)
@@ -256,7 +259,7 @@ static void init_loop(struct fc_daemon *daemon)
 	fc_check(uv_prepare_init(loop, &daemon->prepare) == 0 && uv_idle_init(loop, &daemon->idle) == 0);
 	fc_check(uv_timer_init(loop, &daemon->timer) == 0 && uv_timer_init(loop, &daemon->second) == 0);
 	fc_check(uv_timer_init(loop, &daemon->alive) == 0);
-	daemon->prepare.data = daemon->alive.data = daemon;
+	daemon->prepare.data = daemon->alive.data = daemon->second.data = daemon;
 	for (size_t i = 0; i < fc_array_len(numbers); i++) {
 		fc_check(uv_signal_init(loop, &daemon->signals[i]) == 0);
 		daemon->signals[i].data = daemon;
@@ -277,10 +280,14 @@ static void init_loop(struct fc_daemon *daemon)
 
 int fc_daemon_run(struct fc_daemon *daemon)
 {
+	struct fc_error error = {0};
 	init_loop(daemon);
+	if (fc_daemon_open_http(daemon, &error) != FC_OK)
+		fc_daemon_fail(daemon, &error);
 	(void)uv_run(&daemon->loop, UV_RUN_DEFAULT);
 	uv_walk(&daemon->loop, close_handle, NULL);
 	(void)uv_run(&daemon->loop, UV_RUN_DEFAULT);
 	fc_check(uv_loop_close(&daemon->loop) == 0);
+	fc_daemon_close_http(daemon);
 	return daemon->exit_code;
 }

@@ -25,7 +25,7 @@ static const struct metric plain_metrics[] = {
 	{"flatcake_leases", GAUGE, "Leases that clients hold.", VIEW(stats.leases), NULL},
 	{"flatcake_clients", GAUGE, "Connected clients.", VIEW(client_count), NULL},
 	{"flatcake_namespaces", GAUGE, "Namespaces that are served.", VIEW(namespace_count), NULL},
-	{"flatcake_connections_total", COUNTER, "Connections that were accepted.", VIEW(counters.connections), NULL},
+	{"flatcake_connections_total", COUNTER, "Clients that were let in.", VIEW(counters.connections), NULL},
 	{"flatcake_leases_expired_total", COUNTER, "Leases that were kept longer than lease_timeout.",
 	 VIEW(counters.leases_expired), NULL},
 	{"flatcake_reservations_orphaned", GAUGE,
@@ -296,7 +296,7 @@ static void add_namespaces(struct fc_text *text, const struct fc_daemon_view *vi
 		add_head(text, rows[row].name, rows[row].type, rows[row].help);
 		for (size_t at = 0; at < view->namespace_count; at++) {
 			uint64_t value = field_at(&view->namespaces[at], rows[row].field_offset);
-			if (value != 0 || !rows[row].is_absent_at_0)
+			if (value != UINT64_MAX && (value != 0 || !rows[row].is_absent_at_0))
 				add_namespace_value(text, rows[row].name, view->namespaces[at].name, value);
 		}
 	}

@@ -217,12 +217,12 @@ json_t *fc_status_namespaces_json(const struct fc_daemon_view *view)
 	json_t *array = json_array();
 	for (size_t at = 0; at < view->namespace_count; at++) {
 		const struct fc_view_namespace *space = &view->namespaces[at];
-		json_array_append_new(array,
-				      json_pack("{s:o, s:o, s:o, s:o, s:o}", "name", text_json(space->name),
-						"bytes_used", count_json(space->bytes_used), "bytes_max",
-						space->bytes_max > 0 ? count_json(space->bytes_max) : json_null(),
-						"clients", count_json(space->clients), "saves_over_quota",
-						count_json(space->saves_over_quota)));
+		json_array_append_new(
+			array, json_pack("{s:o, s:o, s:o, s:o, s:o}", "name", text_json(space->name), "bytes_used",
+					 space->bytes_used != UINT64_MAX ? count_json(space->bytes_used) : json_null(),
+					 "bytes_max", space->bytes_max > 0 ? count_json(space->bytes_max) : json_null(),
+					 "clients", count_json(space->clients), "saves_over_quota",
+					 count_json(space->saves_over_quota)));
 	}
 	return json_pack("{s:o}", "namespaces", array);
 }

@@ -18,15 +18,11 @@ const char *fc_daemon_state_text(enum fc_daemon_state state)
 const char *fc_refusal_text(enum fc_refusal refusal)
 {
 	static const char *const texts[FC_REFUSAL_COUNT] = {
-		[FC_REFUSAL_PROTOCOL] = "protocol",
-		[FC_REFUSAL_GEOMETRY] = "geometry",
-		[FC_REFUSAL_NAMESPACE] = "namespace",
-		[FC_REFUSAL_CREDENTIALS] = "credentials",
-		[FC_REFUSAL_CLIENT_LIMIT] = "client_limit",
-		[FC_REFUSAL_HELD_LIMIT] = "held_limit",
-		[FC_REFUSAL_UNSENT] = "unsent",
-		[FC_REFUSAL_LEASE] = "lease",
-		[FC_REFUSAL_STATE] = "state",
+		[FC_REFUSAL_PROTOCOL] = "protocol",     [FC_REFUSAL_GEOMETRY] = "geometry",
+		[FC_REFUSAL_NAMESPACE] = "namespace",   [FC_REFUSAL_CLIENT_LIMIT] = "client_limit",
+		[FC_REFUSAL_HELD_LIMIT] = "held_limit", [FC_REFUSAL_UNSENT] = "unsent",
+		[FC_REFUSAL_LEASE] = "lease",           [FC_REFUSAL_STATE] = "state",
+		[FC_REFUSAL_MEMORY] = "memory",
 	};
 	fc_check((unsigned)refusal < FC_REFUSAL_COUNT);
 	return texts[refusal];

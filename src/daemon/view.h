@@ -29,12 +29,12 @@ enum fc_refusal {
 	FC_REFUSAL_PROTOCOL,     /* frames that are none, or a version that is not spoken */
 	FC_REFUSAL_GEOMETRY,     /* another model */
 	FC_REFUSAL_NAMESPACE,    /* unknown, or not this user's */
-	FC_REFUSAL_CREDENTIALS,  /* a user who may not connect at all */
 	FC_REFUSAL_CLIENT_LIMIT, /* clients_max */
 	FC_REFUSAL_HELD_LIMIT,   /* requests, leases, reserved bytes */
 	FC_REFUSAL_UNSENT,       /* did not read its answers */
 	FC_REFUSAL_LEASE,        /* a lease older than lease_timeout */
 	FC_REFUSAL_STATE,        /* opening or draining */
+	FC_REFUSAL_MEMORY,       /* the daemon found no memory */
 };
 #define FC_REFUSAL_COUNT 9
 
@@ -65,8 +65,9 @@ struct fc_view_client {
 };
 
 struct fc_view_namespace {
-	const char *name;               /* "" for the default one */
-	uint64_t bytes_used, bytes_max; /* bytes_max 0: no quota */
+	const char *name;    /* "" for the default one */
+	uint64_t bytes_used; /* UINT64_MAX: not counted */
+	uint64_t bytes_max;  /* 0: no quota */
 	uint64_t clients;
 	uint64_t saves_over_quota; /* reservations refused for the quota */
 };

@@ -2,7 +2,8 @@
  * behind it is made up (fake_daemon.h).
  *
  * `test_http serve PORT_FILE [big]` serves such a daemon until it is killed, one step a second: page.sh, alerts.sh and
- * top.sh use it. `test_http get URL` prints what is there. */
+ * top.sh use it. `test_http get URL` and
+ * `test_http change METHOD URL TOKEN` print what comes of it. */
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>
@@ -558,17 +559,19 @@ static int serve(const char *port_path, bool is_big)
 	return 0;
 }
 
-/* Prints what a GET of a URL of this machine brings. */
-static int get(const char *url)
+/* Prints what a request to a URL of this machine brings; `token` may be NULL. */
+static int request(const char *method, const char *url, const char *token)
 {
 	unsigned port;
-	char path[256] = "", text[512];
+	char path[256] = "", text[1024];
 	if (sscanf(url, "http://127.0.0.1:%u%255s", &port, path) != 2)
 		return 2;
 	struct sockaddr_in address = {
 		.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK), .sin_port = htons((uint16_t)port)};
 	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	int len = snprintf(text, sizeof(text), "GET %s HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n", path);
+	int len = snprintf(text, sizeof(text), "%s %s HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n%s%s%s\r\n",
+			   method, path, token != NULL ? "Authorization: Bearer " : "", token != NULL ? token : "",
+			   token != NULL ? "\r\n" : "");
 	if (connect(fd, (const struct sockaddr *)(const void *)&address, sizeof(address)) != 0 ||
 	    send(fd, text, (size_t)len, MSG_NOSIGNAL) != len)
 		return 1;
@@ -578,13 +581,16 @@ static int get(const char *url)
 	reply[used] = '\0';
 	close(fd);
 	const char *end = strstr(reply, "\r\n\r\n");
-	return strncmp(reply, "HTTP/1.1 200 ", 13) == 0 && end != NULL && fputs(end + 4, stdout) >= 0 ? 0 : 1;
+	bool is_good = strncmp(reply, "HTTP/1.1 2", 10) == 0;
+	return end != NULL && fputs(end + 4, stdout) >= 0 && is_good ? 0 : 1;
 }
 
 int main(int argc, char **argv)
 {
 	if (argc == 3 && strcmp(argv[1], "get") == 0)
-		return get(argv[2]);
+		return request("GET", argv[2], NULL);
+	if (argc == 5 && strcmp(argv[1], "change") == 0)
+		return request(argv[2], argv[3], argv[4]);
 	if (argc >= 3 && strcmp(argv[1], "serve") == 0)
 		return serve(argv[2], argc > 3 && strcmp(argv[3], "big") == 0);
 	const struct fc_log_opts quiet = {.format = FC_LOG_FORMAT_TEXT, .level = FC_LOG_ERROR, .fd = STDERR_FILENO};
