@@ -264,4 +264,5 @@ void fc_catalog_release(struct fc_catalog *catalog, struct fc_path *path)
 		fc_session_settle(catalog, session);
 	}
 	path->placed_count = path->span_count = 0;
+	path->bytes[FC_MEMORY] = path->bytes[FC_SSD] = 0;
 }

@@ -6,6 +6,7 @@ void fc_client_forget_reservation(struct fc_reservation *reservation)
 {
 	reservation->grant_count = 0;
 	reservation->sources.placed_count = reservation->sources.span_count = 0;
+	reservation->sources.is_leased = false;
 }
 
 /* ---- who asked ---- */

@@ -361,6 +361,33 @@ static void a_claim_becomes_visible_and_then_durable(void **state)
 	played_deinit(&played);
 }
 
+static void a_claim_that_has_ended_serves_again_though_its_sources_were_leased(void **state)
+{
+	(void)state;
+	struct played played;
+	struct played_claim claimed;
+	struct fc_wire_buffer frame;
+	struct fc_reservation leased = {.sources.is_leased = true};
+	struct fc_key key = {1, 2};
+	played_init(&played);
+	connect(&played);
+	claim(&played, &claimed, &key);
+	for (unsigned turn = 1; turn <= 2; turn++) {
+		take(&played, FC_WIRE_RESERVE);
+		fc_wire_buffer_init(&frame, &played.alloc);
+		assert_int_equal(fc_wire_put_reserved(&frame, played.header.request, 0, &leased, NULL), 0);
+		assert_int_equal(give(&played, &frame), 0);
+		assert_int_equal(played.reserved, turn);
+		played.directory->ops->abort(played.directory, &claimed.claim);
+		take(&played, FC_WIRE_ABORT);
+		assert_false(claimed.claim.reservation.sources.is_leased);
+		if (turn == 1)
+			played.directory->ops->reserve(played.directory, &claimed.claim);
+	}
+	claim_deinit(&played, &claimed);
+	played_deinit(&played);
+}
+
 static void claims_are_lost_with_their_connection_and_hold_the_lock_until_they_are_aborted(void **state)
 {
 	(void)state;
@@ -512,6 +539,7 @@ int main(void)
 		cmocka_unit_test(without_a_daemon_nothing_is_stored),
 		cmocka_unit_test(a_daemon_that_does_not_answer_is_given_up),
 		cmocka_unit_test(a_claim_becomes_visible_and_then_durable),
+		cmocka_unit_test(a_claim_that_has_ended_serves_again_though_its_sources_were_leased),
 		cmocka_unit_test(claims_are_lost_with_their_connection_and_hold_the_lock_until_they_are_aborted),
 		cmocka_unit_test(a_save_without_a_daemon_ends_with_a_reason),
 		cmocka_unit_test(a_refusal_may_be_for_good_or_for_now),
