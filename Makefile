@@ -8,7 +8,8 @@
 #   make chaos     8 processes on one flatcaked for 10 minutes, they and it killed at random; nothing wrong may come of it
 #   make crash     kills a replay 50 times at random moments; each time what it leaves must be whole
 #   make kill      kills a writer 200 times (KILLS=N) here and on a small disk that fills up; what was durable must be there
-#   make sim       runs the core in a simulated world, 100,000 seeds (SEEDS=A..B); a failing one is named, see docs/testing.md
+#   make sim       runs the core, and daemon and clients, in simulated worlds, 100,000 seeds of each (SEEDS=A..B); a failing
+#                  one is named, see docs/testing.md
 #   make coverage prints which share of the core's lines and branches the tests and the simulator execute
 #   make fuzz      fuzzes all that reads bytes from outside, FUZZ_SECONDS for each target or until it is interrupted
 #   make analyze   static analysis of src/ by clang-tidy and cppcheck, without findings
@@ -74,6 +75,7 @@ sim:
 	@$(MAKE) --no-print-directory all
 	@cmake --build --preset release -j $(JOBS) --target flatcake_sim_program
 	$(RELEASE)/flatcake-sim --seeds $(SEEDS) --jobs $(JOBS)
+	$(RELEASE)/flatcake-sim --wired --seeds $(SEEDS) --jobs $(JOBS)
 
 coverage: deps
 	@packaging/install-dependencies coverage

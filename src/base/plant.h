@@ -41,6 +41,20 @@ enum fc_plant {
 	FC_PLANT_ENDLESS_SPILL,    /* catalog/spill.c: a spill that fails is tried again for ever (was one) */
 	FC_PLANT_FOREIGN_QUOTA,    /* catalog/reclaim.c: a quota takes the oldest session of all, whoever's it is */
 	FC_PLANT_LEAK,             /* core/core.c: memory of requests is not given back */
+	/* of the protocol: found in wired worlds */
+	FC_PLANT_NO_FENCE,           /* server/server.c: a new daemon reserves at once, whoever may still write */
+	FC_PLANT_DEAD_LEASE,         /* server/requests.c: leases of a client that is gone are kept */
+	FC_PLANT_EARLY_ORPHAN,       /* server/requests.c: a reservation is free when its connection ends */
+	FC_PLANT_FORGET_CROSSED,     /* server/requests.c: FORGET that crosses its answer leaves the lease */
+	FC_PLANT_DURABLE_UNHEARD,    /* server/requests.c: what was committed passes for durable */
+	FC_PLANT_TRUSTED_REPORT,     /* server/verify.c: a report of damage is believed without a look */
+	FC_PLANT_COMMON_SALT,        /* server/namespace.c: namespaces have the same salt */
+	FC_PLANT_ANY_VERSION,        /* wire/greeting.c: whatever version a client speaks */
+	FC_PLANT_SILENT_ABORT,       /* client/ask.c: a claim that is given up before its answer is not taken back */
+	FC_PLANT_COMMIT_OF_THE_LOST, /* client/client.c: a reservation outlives its connection */
+	FC_PLANT_EARLY_UNLOCK,       /* client/client.c: the lock is given back while writes are under way */
+	FC_PLANT_NUMBERS_ANEW,       /* client/client.c: request numbers begin at 1 in each connection */
+	FC_PLANT_NOT_ASKED_AGAIN,    /* client/ask.c: what was asked of a daemon that died is not asked of the next */
 	FC_PLANT_COUNT
 };
 

@@ -1,6 +1,8 @@
 /* What the core asks becomes messages; what cannot be sent now waits for the next connection. */
 #include "client/state.h"
 
+#include "base/plant.h"
+
 void fc_client_sent(struct fc_client *client, int code)
 {
 	if (code != FC_OK)
@@ -114,7 +116,8 @@ static void client_abort(struct fc_directory *directory, struct fc_claim *claim)
 	fc_client_forget_reservation(&claim->reservation);
 	if (claim->state == FC_CLAIM_LOST)
 		client->lost_count--;
-	else if (fc_client_is_current(client, claim->request))
+	else if (fc_client_is_current(client, claim->request) &&
+		 (claim->state != FC_CLAIM_ASKED || !fc_is_planted(FC_PLANT_SILENT_ABORT)))
 		send_plain(client, FC_WIRE_ABORT, claim->request);
 	claim->state = FC_CLAIM_NONE;
 }
@@ -145,6 +148,8 @@ static void client_ask(struct fc_directory *directory, struct fc_question *quest
 
 void fc_client_send_all(struct fc_client *client)
 {
+	if (fc_is_planted(FC_PLANT_NOT_ASKED_AGAIN))
+		return;
 	fc_list_for_each(link, &client->lookups)
 	{
 		send_match(client, fc_container_of(link, struct fc_lookup, link));

@@ -1,6 +1,8 @@
 /* A client's connection: its states, and what becomes of open requests when it ends. */
 #include "client/state.h"
 
+#include "base/plant.h"
+
 #include <string.h>
 
 /* ---- open and close ---- */
@@ -88,7 +90,7 @@ bool fc_client_wants_close(const struct fc_client *client)
 
 bool fc_client_may_unlock(const struct fc_client *client)
 {
-	return client->state != FC_CLIENT_UP && client->lost_count == 0;
+	return client->state != FC_CLIENT_UP && (client->lost_count == 0 || fc_is_planted(FC_PLANT_EARLY_UNLOCK));
 }
 
 /* ---- the connection ---- */
@@ -105,6 +107,8 @@ void fc_client_connected(struct fc_client *client)
 	memcpy(hello.program, client->program, sizeof(hello.program));
 	client->state = FC_CLIENT_GREETING;
 	client->wants_close = false;
+	if (fc_is_planted(FC_PLANT_NUMBERS_ANEW))
+		client->next_request = 1;
 	client->first_request = client->next_request;
 	fc_client_sent(client, fc_wire_put_hello(&client->output, &hello));
 }
@@ -112,6 +116,8 @@ void fc_client_connected(struct fc_client *client)
 /* The end of a claim that its connection leaves behind. */
 static void lose_claim(struct fc_client *client, struct fc_claim *claim)
 {
+	if (claim->state == FC_CLAIM_RESERVED && fc_is_planted(FC_PLANT_COMMIT_OF_THE_LOST))
+		return;
 	if (claim->state == FC_CLAIM_RESERVED || claim->state == FC_CLAIM_COMMITTING) {
 		claim->state = FC_CLAIM_LOST;
 		client->lost_count++;

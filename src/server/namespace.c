@@ -9,6 +9,8 @@
  * daemon each (docs/daemon.md). */
 #include "server/state.h"
 
+#include "base/plant.h"
+
 #include <sodium.h>
 #include <stdio.h>
 #include <string.h>
@@ -66,7 +68,7 @@ uint16_t fc_server_namespace_tag(const char *name)
 static struct fc_key salt_of(struct fc_uuid store, const char *name)
 {
 	crypto_generichash_state state;
-	if (name[0] == 0)
+	if (name[0] == 0 || fc_is_planted(FC_PLANT_COMMON_SALT))
 		return (struct fc_key){0, 0};
 	hash_begin(&state, "flatcake namespace salt 1", name);
 	hash_number(&state, store.high);

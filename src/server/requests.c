@@ -1,6 +1,8 @@
 /* What clients hold: leases and reservations. The states and crossings stand in server.h. */
 #include "server/state.h"
 
+#include "base/plant.h"
+
 #include <string.h>
 
 /* Ended requests are kept, with the memory that their paths have grown to, for the next ones; not those that have grown
@@ -420,9 +422,12 @@ static void on_visible(struct fc_claim *claim)
 		COUNT(client, blocks_new, claim->reservation.blocks_new);
 		COUNT(client, bytes_new, claim->reservation.bytes_new);
 	}
+	bool is_durable_coming = message.is_durable_coming;
+	if (fc_is_planted(FC_PLANT_DURABLE_UNHEARD))
+		message.is_durable_coming = false;
 	if (fc_server_client_is_talking(client) && fc_link_is_linked(&request->bucket))
 		fc_server_client_sent(client, fc_wire_put_committed(&client->output, request->number, &message));
-	if (message.is_durable_coming)
+	if (is_durable_coming)
 		set_state(request, FC_REQUEST_VISIBLE);
 	else
 		end(request);
@@ -521,10 +526,12 @@ const struct fc_path *fc_request_path(const struct fc_server_request *request)
 static void finish(struct fc_server_request *request)
 {
 	struct fc_server *server = request->server;
-	if (request->state == FC_REQUEST_LEASED)
+	if (request->state != FC_REQUEST_LEASED)
+		abort_claim(request);
+	else if (fc_server_client_is_talking(request->client) || !fc_is_planted(FC_PLANT_DEAD_LEASE))
 		server->directory->ops->release(server->directory, &request->path);
 	else
-		abort_claim(request);
+		request->path.is_leased = false;
 	end(request);
 }
 
@@ -579,7 +586,9 @@ void fc_server_client_release(struct fc_server_client *client, uint64_t number)
 void fc_server_client_forget(struct fc_server_client *client, uint64_t number)
 {
 	struct fc_server_request *request = known(client, number, "FORGET");
-	if (request != NULL)
+	if (request != NULL && fc_is_planted(FC_PLANT_FORGET_CROSSED))
+		forget_number(request);
+	else if (request != NULL)
 		wish_end(request);
 }
 
@@ -640,7 +649,7 @@ void fc_server_client_drop_requests(struct fc_server_client *client)
 		request->wish = FC_WISH_NONE;
 		if (request->state == FC_REQUEST_VISIBLE) {
 			leave_unheard(request);
-		} else if (request->state == FC_REQUEST_RESERVED) {
+		} else if (request->state == FC_REQUEST_RESERVED && !fc_is_planted(FC_PLANT_EARLY_ORPHAN)) {
 			COUNT(client, orphaned, 1);
 			count_held(request, HELD(claims_orphaned), 1, true);
 		} else {

@@ -1,6 +1,8 @@
 /* The server's frame: opening, time, stopping, and what operators see. */
 #include "server/state.h"
 
+#include "base/plant.h"
+
 /* Of a message, besides its keys: resume points, fixed fields. */
 #define BODY_BYTES_BESIDES_KEYS (FC_WIRE_POINTS_MAX * 8ull + 65536)
 #define SECOND_NS 1000000000ull
@@ -60,7 +62,7 @@ int fc_server_open(struct fc_server **result, const struct fc_server_opts *opts,
 	fc_check(server->catalog != NULL);
 	server->area_bytes_max = fc_core_area_bytes_max(opts->core);
 	server->body_bytes_max = opts->limits.keys_max * sizeof(struct fc_key) + BODY_BYTES_BESIDES_KEYS;
-	server->is_fenced = opts->is_fenced;
+	server->is_fenced = opts->is_fenced && !fc_is_planted(FC_PLANT_NO_FENCE);
 	struct fc_link *lists[] = {&server->clients, &server->greeting, &server->spaces,       &server->leases,
 				   &server->fenced,  &server->unheard,  &server->free_requests};
 	for (size_t i = 0; i < fc_array_len(lists); i++)

@@ -41,6 +41,7 @@ static bool run_seed(struct worker *worker, const struct fc_sim_campaign *campai
 		     uint64_t operation_count)
 {
 	struct fc_sim_opts opts = {
+		.is_wired = campaign->is_wired,
 		.seed = seed,
 		.operation_count = operation_count,
 		.faults = campaign->faults,

@@ -8,6 +8,7 @@
 #include "sim/run.h"
 
 struct fc_sim_campaign {
+	bool is_wired;
 	uint64_t first_seed, last_seed;
 	uint64_t operation_count;
 	struct fc_sim_faults faults;

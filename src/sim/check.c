@@ -6,6 +6,7 @@
 #include <string.h>
 
 #define STARTS_MAX 40u
+#define STARTS_WIRED_MAX 64u /* each time it does without what it found damaged: the core's own limit */
 
 /* ---- what the store says of itself ---- */
 
@@ -16,7 +17,8 @@ static struct fc_sim_reclaimed reclaimed_now(struct fc_sim *sim, const struct fc
 		reclaimed.for_room += stats->media[medium].sessions_reclaimed;
 	for (uint32_t i = 0; i < sim->settings.core.catalog.owner_count; i++) {
 		struct fc_owner_stats owner;
-		if (fc_catalog_owner_stats(fc_core_catalog(sim->core), sim->settings.owners[i].tag, &owner) != FC_OK)
+		if (fc_catalog_owner_stats(fc_core_catalog(sim->holder.core), sim->settings.owners[i].tag, &owner) !=
+		    FC_OK)
 			fc_sim_broken(&sim->notes, "owner %u is not known", sim->settings.owners[i].tag);
 		reclaimed.for_owner[i] = owner.sessions_reclaimed;
 	}
@@ -26,9 +28,9 @@ static struct fc_sim_reclaimed reclaimed_now(struct fc_sim *sim, const struct fc
 static uint64_t sum_of_losses(struct fc_sim *sim)
 {
 	struct fc_stats stats;
-	if (!sim->is_opened)
+	if (!sim->holder.is_opened)
 		return 0;
-	fc_core_stats(sim->core, &stats);
+	fc_core_stats(sim->holder.core, &stats);
 	uint64_t sum = stats.sessions_cut;
 	struct fc_sim_reclaimed reclaimed = reclaimed_now(sim, &stats);
 	sum += reclaimed.for_room;
@@ -37,32 +39,58 @@ static uint64_t sum_of_losses(struct fc_sim *sim)
 	return sum;
 }
 
+/* Commands of the daemon that failed: what that withdraws, engines hear of later. */
+static uint64_t sum_of_failures(const struct fc_sim *sim)
+{
+	uint64_t sum = 0;
+	for (int medium = 0; medium < FC_MEDIUM_COUNT && sim->is_wired; medium++)
+		sum += sim->media[medium] == NULL ? 0 : sim->media[medium]->media.counters.errors;
+	return sum;
+}
+
 uint64_t fc_sim_losses(struct fc_sim *sim)
 {
-	return sim->losses + sim->withdrawals + sum_of_losses(sim) + fc_sim_fired(sim);
+	return sim->losses + sim->withdrawals + sum_of_losses(sim) + fc_sim_fired(sim) + sum_of_failures(sim);
 }
 
 /* A segment that lacks memory for its names may go without a word, so lacking memory counts. */
 uint64_t fc_sim_reclaims(struct fc_sim *sim)
 {
-	return sim->losses + sum_of_losses(sim) + sim->memory.failed_count;
+	return sim->losses + sum_of_losses(sim) + sim->holder.memory.failed_count;
+}
+
+uint64_t fc_sim_process_cuts(const struct fc_sim_process *process)
+{
+	struct fc_stats stats;
+	if (process->core == NULL)
+		return 0;
+	fc_core_stats(process->core, &stats);
+	return stats.sessions_cut + stats.checksum_failures + stats.io_errors;
 }
 
 uint64_t fc_sim_cuts(struct fc_sim *sim)
 {
-	struct fc_stats stats;
-	fc_core_stats(sim->core, &stats);
-	return stats.sessions_cut + stats.checksum_failures + stats.io_errors;
+	uint64_t cuts = sim->cuts_before + fc_sim_process_cuts(&sim->holder);
+	for (uint32_t i = 0; i < sim->settings.engine_count; i++)
+		cuts += fc_sim_process_cuts(&sim->engines[i].process);
+	return cuts;
 }
 
-/* Questions of the checks are answered without faults. */
-static int match(struct fc_sim *sim, uint32_t node, uint64_t limit, struct fc_key *keys, struct fc_path *path)
+static struct fc_key mix(struct fc_key key, struct fc_key salt)
 {
-	double probability = sim->memory.fail_probability;
-	sim->memory.fail_probability = 0;
+	return (struct fc_key){key.high ^ salt.high, key.low ^ salt.low};
+}
+
+int fc_sim_match(struct fc_sim *sim, uint32_t node, uint64_t limit, struct fc_key *keys, struct fc_path *path)
+{
+	struct fc_key stored[FC_SIM_PATH_BLOCKS_MAX];
+	double probability = sim->holder.memory.fail_probability;
+	sim->holder.memory.fail_probability = 0;
 	uint32_t depth = fc_sim_model_keys(&sim->model, node, keys);
-	int code = fc_catalog_match(fc_core_catalog(sim->core), keys, depth, limit, false, path);
-	sim->memory.fail_probability = probability;
+	for (uint32_t i = 0; i < depth; i++)
+		stored[i] = mix(keys[i], sim->spaces[sim->model.nodes[node].space].salt);
+	int code = fc_catalog_match(fc_core_catalog(sim->holder.core), stored, depth, limit, false, path);
+	sim->holder.memory.fail_probability = probability;
 	return code;
 }
 
@@ -70,10 +98,12 @@ uint64_t fc_sim_matched(struct fc_sim *sim, uint32_t node, uint64_t limit)
 {
 	struct fc_key keys[FC_SIM_PATH_BLOCKS_MAX];
 	struct fc_path path = {0};
-	if (match(sim, node, limit, keys, &path) != FC_OK)
+	if (!sim->holder.is_opened)
+		return 0; /* nobody would answer */
+	if (fc_sim_match(sim, node, limit, keys, &path) != FC_OK)
 		fc_sim_broken(&sim->notes, "a match fails");
 	uint64_t blocks = path.blocks;
-	fc_path_deinit(&path, &sim->memory.alloc);
+	fc_path_deinit(&path, &sim->holder.memory.alloc);
 	return blocks;
 }
 
@@ -110,8 +140,9 @@ static void compare_block(struct fc_sim *sim, const struct fc_placed *placed, ui
 	} while (fc_layer_next(geometry, placed->shape, placed->align, &area));
 }
 
-static void compare_path(struct fc_sim *sim, const struct fc_path *path, const struct fc_key *keys)
+static void compare_path(struct fc_sim *sim, const struct fc_path *path, const struct fc_key *keys, uint32_t space)
 {
+	struct fc_key secret = sim->spaces[space].secret;
 	if (sim->payload_flips > 0)
 		return; /* the loads find them */
 	for (uint32_t i = 0; i < path->span_count; i++) {
@@ -119,7 +150,7 @@ static void compare_path(struct fc_sim *sim, const struct fc_path *path, const s
 		uint64_t width = fc_group_span(&sim->settings.geometry, span->group);
 		for (uint64_t j = 0; j < span->count; j++)
 			compare_block(sim, &path->placed[span->placed], span->group, span->entry_first + j,
-				      keys[fc_group_key_position(width, span->block_first + j)]);
+				      mix(keys[fc_group_key_position(width, span->block_first + j)], secret));
 	}
 }
 
@@ -127,16 +158,16 @@ static void compare_stored(struct fc_sim *sim, uint32_t node)
 {
 	struct fc_key keys[FC_SIM_PATH_BLOCKS_MAX];
 	struct fc_path path = {0};
-	if (match(sim, node, 0, keys, &path) != FC_OK)
+	if (fc_sim_match(sim, node, 0, keys, &path) != FC_OK)
 		fc_sim_broken(&sim->notes, "a match fails");
-	compare_path(sim, &path, keys);
-	fc_path_deinit(&path, &sim->memory.alloc);
+	compare_path(sim, &path, keys, sim->model.nodes[node].space);
+	fc_path_deinit(&path, &sim->holder.memory.alloc);
 }
 
 void fc_sim_check_lease(struct fc_sim *sim, const struct fc_sim_client *client)
 {
-	if (client->load != NULL && client->load->path.is_leased)
-		compare_path(sim, &client->load->path, client->keys);
+	if (client->load != NULL && client->load->path.is_leased && fc_sim_is_undisturbed(sim, client))
+		compare_path(sim, &client->load->path, client->keys, sim->sessions[client->session].space);
 }
 
 /* ---- sessions that were lost ---- */
@@ -172,7 +203,7 @@ static bool is_quota_spent(const struct fc_sim *sim, const struct fc_sim_reclaim
 static void check_quotas(struct fc_sim *sim)
 {
 	struct fc_stats stats;
-	fc_core_stats(sim->core, &stats);
+	fc_core_stats(sim->holder.core, &stats);
 	struct fc_sim_reclaimed now = reclaimed_now(sim, &stats);
 	bool is_for_quotas = now.for_room == sim->reclaimed.for_room && fc_sim_fired(sim) == 0;
 	for (uint32_t i = 0; i < sim->lost_count && is_for_quotas; i++)
@@ -187,8 +218,10 @@ static void check_quotas(struct fc_sim *sim)
 	sim->reclaimed = now;
 }
 
-static bool is_being_saved(const struct fc_sim *sim)
+static bool is_being_saved(struct fc_sim *sim)
 {
+	if (fc_sim_daemon_has_committed(sim))
+		return true;
 	for (uint32_t i = 0; i < sim->settings.client_count; i++)
 		if (sim->clients[i].is_fresh)
 			return true;
@@ -198,24 +231,24 @@ static bool is_being_saved(const struct fc_sim *sim)
 /* Reclaim takes whole sessions, and none that is read. Damage takes parts, and a turn may come back at once; where
  * sessions stand on each other in a circle, one goes whole and the others lose what stood on it; if that one is a
  * prompt's, nobody hears of it. */
-static void check_lost(struct fc_sim *sim)
+void fc_sim_check_lost(struct fc_sim *sim)
 {
-	if (!sim->is_opened)
+	if (!sim->holder.is_opened)
 		return;
 	check_quotas(sim);
 	if (sim->lost_count > 0 && fc_sim_fired(sim) == 0 && !is_being_saved(sim))
-		fc_catalog_sessions(fc_core_catalog(sim->core), on_session, sim);
+		fc_catalog_sessions(fc_core_catalog(sim->holder.core), on_session, sim);
 	sim->lost_count = 0;
 }
 
 /* ---- around a step ---- */
 
-void fc_sim_check_before_step(struct fc_sim *sim)
+void fc_sim_check_before_step(struct fc_sim *sim, struct fc_sim_process *process)
 {
-	check_lost(sim); /* of what an operation did */
+	fc_sim_check_lost(sim); /* of what an operation did */
 	for (uint32_t i = 0; i < sim->settings.client_count; i++) {
 		struct fc_sim_client *client = &sim->clients[i];
-		if (client->load == NULL)
+		if (client->load == NULL || client->process != process)
 			continue;
 		client->seen_state = client->load->state;
 		client->seen_attempts = client->load->attempts;
@@ -244,7 +277,7 @@ static void check_order(struct fc_sim *sim, const struct fc_sim_client *started)
 	uint64_t now_ns = sim->notes.now_ns + sim->clock_skew_ns;
 	for (uint32_t i = 0; i < sim->settings.client_count; i++) {
 		const struct fc_sim_client *other = &sim->clients[i];
-		if (!was_waiting(other) || other->load->state != FC_LOAD_PREPARE)
+		if (other->process != started->process || !was_waiting(other) || other->load->state != FC_LOAD_PREPARE)
 			continue;
 		if (!may_go_before(&started->load->sched, &other->load->sched, now_ns))
 			fc_sim_broken(&sim->notes, "client %u is read before client %u, against the priority",
@@ -270,22 +303,27 @@ static void check_fresh(struct fc_sim *sim, struct fc_sim_client *client)
 {
 	uint32_t node = fc_sim_model_ancestor(&sim->model, client->reply_tip, (uint32_t)client->saved_blocks);
 	uint64_t losses = fc_sim_losses(sim);
+	bool is_excused = sim->is_wired ? losses != client->losses || !fc_sim_is_undisturbed(sim, client)
+					: losses != sim->operation_losses;
 	client->is_fresh = false;
 	forget_promises(sim, client);
-	if (!is_stored(sim, node) && losses == sim->operation_losses)
+	if (!is_stored(sim, node) && !is_excused)
 		fc_sim_broken(&sim->notes, "client %u: path %u is saved, but only %llu of its %llu blocks are there",
 			      client->number, node, (unsigned long long)fc_sim_matched(sim, node, 0),
 			      (unsigned long long)client->saved_blocks);
 	client->was_kept = is_stored(sim, node);
 	fc_sim_model_claim(&sim->model, node, client->was_kept ? losses : UINT64_MAX, false);
+	fc_sim_client_is_durable(sim, client);
 }
 
-void fc_sim_check_after_step(struct fc_sim *sim)
+void fc_sim_check_after_step(struct fc_sim *sim, struct fc_sim_process *process)
 {
-	check_lost(sim);
+	fc_sim_check_lost(sim);
 	for (uint32_t i = 0; i < sim->settings.client_count; i++) {
 		struct fc_sim_client *client = &sim->clients[i];
-		if (client->load != NULL && client->load->attempts > STARTS_MAX)
+		if (client->process != process)
+			continue;
+		if (client->load != NULL && client->load->attempts > (sim->is_wired ? STARTS_WIRED_MAX : STARTS_MAX))
 			fc_sim_broken(&sim->notes, "client %u: the load starts over for ever", client->number);
 		if (was_waiting(client) && client->load->state == FC_LOAD_READING)
 			check_order(sim, client);
@@ -296,12 +334,14 @@ void fc_sim_check_after_step(struct fc_sim *sim)
 
 /* ---- after an operation ---- */
 
-static void check_lengths(struct fc_sim *sim, const struct fc_stats *stats)
+static void check_lengths(struct fc_sim *sim, const struct fc_sim_process *process, const struct fc_stats *stats)
 {
 	uint64_t loads = 0, saves = 0, ready = 0, prepare = 0;
 	for (uint32_t i = 0; i < sim->settings.client_count; i++) {
 		const struct fc_sim_client *client = &sim->clients[i];
-		loads += client->load != NULL || (client->state == FC_CLIENT_LINGERING && !client->has_ended);
+		if (client->process != process)
+			continue;
+		loads += client->load != NULL || (client->state == FC_SIM_LINGERING && !client->has_ended);
 		saves += client->save != NULL;
 		ready += client->load != NULL && client->load->state == FC_LOAD_READY;
 		prepare += client->load != NULL && client->load->state == FC_LOAD_PREPARE;
@@ -314,36 +354,61 @@ static void check_lengths(struct fc_sim *sim, const struct fc_stats *stats)
 		fc_sim_broken(&sim->notes, "%llu are ready and %llu in the prepare queue, counted %llu and %llu",
 			      (unsigned long long)ready, (unsigned long long)prepare,
 			      (unsigned long long)stats->ready_length, (unsigned long long)stats->prepare_length);
-	if (stats->leases > stats->loads_active + stats->saves_active + 1)
+	if (!sim->is_wired && stats->leases > stats->loads_active + stats->saves_active + 1)
 		fc_sim_broken(&sim->notes, "%llu leases for %llu loads and %llu saves",
 			      (unsigned long long)stats->leases, (unsigned long long)stats->loads_active,
 			      (unsigned long long)stats->saves_active);
 }
 
-void fc_sim_check_counters(struct fc_sim *sim)
+/* An engine that was cut off may read what its lease has ceased to protect: its checksums say so. */
+static bool may_read_wrong(const struct fc_sim *sim, struct fc_sim_process *process)
+{
+	const struct fc_sim_engine *engine = fc_sim_engine_of(sim, process);
+	return sim->payload_flips > 0 || (engine != NULL && engine->disturbances > 0);
+}
+
+static bool is_cut_by_nobody(const struct fc_sim *sim, const struct fc_stats *stats)
+{
+	if (sim->is_wired) /* what engines report, the daemon looks at: nothing of that counts but damage */
+		return sim->payload_flips == 0 && fc_sim_fired(sim) == 0;
+	return stats->checksum_failures + stats->io_errors == 0;
+}
+
+static void check_process(struct fc_sim *sim, struct fc_sim_process *process)
 {
 	struct fc_stats stats;
-	fc_core_stats(sim->core, &stats);
-	check_lengths(sim, &stats);
+	if (!process->is_opened)
+		return;
+	fc_core_stats(process->core, &stats);
+	check_lengths(sim, process, &stats);
 	for (int medium = 0; medium < FC_MEDIUM_COUNT; medium++)
 		if (stats.media[medium].bytes_used > stats.media[medium].bytes)
 			fc_sim_broken(&sim->notes, "medium %d: %llu bytes used of %llu", medium,
 				      (unsigned long long)stats.media[medium].bytes_used,
 				      (unsigned long long)stats.media[medium].bytes);
-	if (stats.checksum_failures > 0 && sim->payload_flips == 0)
+	if (stats.checksum_failures > 0 && !may_read_wrong(sim, process))
 		fc_sim_broken(&sim->notes, "%llu checksums fail, and nothing was damaged",
 			      (unsigned long long)stats.checksum_failures);
 	if (stats.io_errors > 0 && fc_sim_fired(sim) == 0)
 		fc_sim_broken(&sim->notes, "%llu I/O errors, and nothing failed", (unsigned long long)stats.io_errors);
-	if (stats.sessions_cut > 0 && stats.checksum_failures + stats.io_errors == 0)
+	if (stats.sessions_cut > 0 && is_cut_by_nobody(sim, &stats))
 		fc_sim_broken(&sim->notes, "%llu sessions are cut, and nothing failed",
 			      (unsigned long long)stats.sessions_cut);
+}
+
+void fc_sim_check_counters(struct fc_sim *sim)
+{
+	check_process(sim, &sim->holder);
+	for (uint32_t i = 0; i < sim->settings.engine_count; i++)
+		check_process(sim, &sim->engines[i].process);
+	if (sim->is_wired)
+		fc_sim_daemon_check(sim);
 }
 
 void fc_sim_check_scan(struct fc_sim *sim)
 {
 	struct fc_error error = {0};
-	if (fc_catalog_check(fc_core_catalog(sim->core), &error) != FC_OK)
+	if (fc_catalog_check(fc_core_catalog(sim->holder.core), &error) != FC_OK)
 		fc_sim_broken(&sim->notes, "scan: %s", error.text);
 }
 
@@ -381,17 +446,27 @@ void fc_sim_check_claims(struct fc_sim *sim, uint32_t compared_count)
 	}
 }
 
+static bool on_segment(void *context, const struct fc_segment_info *info)
+{
+	struct fc_sim *sim = context;
+	if (!info->is_kept && fc_sim_fired(sim) == 0) /* else what was to free it may have failed */
+		fc_sim_broken(&sim->notes, "at rest: %llu bytes at %llx are reserved, or never freed",
+			      (unsigned long long)info->bytes, (unsigned long long)info->placed.base.bits);
+	return true;
+}
+
 void fc_sim_check_idle(struct fc_sim *sim)
 {
 	struct fc_stats stats;
-	fc_core_stats(sim->core, &stats);
+	fc_core_stats(sim->holder.core, &stats);
 	if (stats.leases + stats.loads_active + stats.saves_active + stats.ready_length + stats.prepare_length > 0)
 		fc_sim_broken(&sim->notes, "at rest: %llu leases, %llu loads, %llu saves",
 			      (unsigned long long)stats.leases, (unsigned long long)stats.loads_active,
 			      (unsigned long long)stats.saves_active);
 	for (uint32_t i = 0; i < sim->settings.client_count; i++)
-		if (sim->clients[i].state != FC_CLIENT_IDLE)
+		if (sim->clients[i].state != FC_SIM_IDLE)
 			fc_sim_broken(&sim->notes, "at rest: client %u never had the last word about its request", i);
+	fc_catalog_segments(fc_core_catalog(sim->holder.core), on_segment, sim);
 	fc_sim_check_scan(sim);
 }
 
@@ -426,11 +501,13 @@ static bool must_survive(struct fc_sim *sim, const struct fc_sim_claim *claim)
 		return false;
 	if (claim->durable_reclaims == fc_sim_reclaims(sim) && is_durable_since(sim, claim->node))
 		return true;
-	if (match(sim, claim->node, 0, keys, &path) != FC_OK)
+	if (sim->is_wired)
+		return false; /* it may be there again by a save whose end has not been heard of */
+	if (fc_sim_match(sim, claim->node, 0, keys, &path) != FC_OK)
 		fc_sim_broken(&sim->notes, "a match fails");
 	for (uint32_t i = 0; i < path.placed_count; i++)
 		is_volatile |= !sim->settings.media[fc_gva_medium(path.placed[i].base)].is_durable;
-	fc_path_deinit(&path, &sim->memory.alloc);
+	fc_path_deinit(&path, &sim->holder.memory.alloc);
 	return !is_volatile;
 }
 
@@ -439,7 +516,7 @@ static void note_path(struct fc_sim *sim, uint32_t node)
 {
 	struct fc_key keys[FC_SIM_PATH_BLOCKS_MAX];
 	struct fc_path path = {0};
-	if (sim->notes.log == NULL || match(sim, node, 0, keys, &path) != FC_OK)
+	if (sim->notes.log == NULL || fc_sim_match(sim, node, 0, keys, &path) != FC_OK)
 		return;
 	fprintf(sim->notes.log, "%22s path %u:", "", node);
 	for (uint32_t i = 0; i < path.span_count; i++)
@@ -447,7 +524,7 @@ static void note_path(struct fc_sim *sim, uint32_t node)
 			(unsigned long long)path.spans[i].block_first, (unsigned long long)path.spans[i].count,
 			(unsigned long long)path.placed[path.spans[i].placed].base.bits);
 	fputc('\n', sim->notes.log);
-	fc_path_deinit(&path, &sim->memory.alloc);
+	fc_path_deinit(&path, &sim->holder.memory.alloc);
 }
 
 void fc_sim_promises_take(struct fc_sim *sim)
@@ -470,7 +547,7 @@ static void check_damaged_headers(struct fc_sim *sim, uint32_t node)
 {
 	struct fc_key keys[FC_SIM_PATH_BLOCKS_MAX];
 	struct fc_path path = {0};
-	if (sim->damaged_count == 0 || match(sim, node, 0, keys, &path) != FC_OK)
+	if (sim->damaged_count == 0 || fc_sim_match(sim, node, 0, keys, &path) != FC_OK)
 		return;
 	for (uint32_t i = 0; i < path.placed_count; i++)
 		for (uint32_t j = 0; j < sim->damaged_count; j++) {
@@ -482,7 +559,7 @@ static void check_damaged_headers(struct fc_sim *sim, uint32_t node)
 				fc_sim_broken(&sim->notes, "the damaged header at %llu was believed",
 					      (unsigned long long)damaged->offset);
 		}
-	fc_path_deinit(&path, &sim->memory.alloc);
+	fc_path_deinit(&path, &sim->holder.memory.alloc);
 }
 
 static void set_node_durable(struct fc_sim_node *node, uint64_t reclaims)
@@ -548,6 +625,7 @@ void fc_sim_check_load_code(struct fc_sim *sim, const struct fc_sim_client *clie
 
 void fc_sim_check_save_code(struct fc_sim *sim, const struct fc_sim_client *client, int code)
 {
+	bool is_disturbed = !fc_sim_is_undisturbed(sim, client);
 	bool is_allowed = false;
 	switch (code) {
 	case FC_OK:
@@ -564,16 +642,19 @@ void fc_sim_check_save_code(struct fc_sim *sim, const struct fc_sim_client *clie
 		is_allowed = may_lack_memory(sim);
 		break;
 	case FC_ETIMEOUT:
-		is_allowed = may_run_out_of_time(sim);
+		is_allowed = may_run_out_of_time(sim) || is_disturbed;
+		break;
+	case FC_EAGAIN: /* no connection for too long */
+		is_allowed = is_disturbed;
 		break;
 	case FC_EINVAL: /* what the client thought was stored has gone meanwhile */
 		is_allowed = client->is_partly_resident;
 		break;
 	case FC_ENOENT:
-		is_allowed = fc_sim_cuts(sim) > 0 || fc_sim_fired(sim) > 0;
+		is_allowed = fc_sim_cuts(sim) > 0 || fc_sim_fired(sim) > 0 || is_disturbed;
 		break;
 	case FC_ECORRUPT:
-		is_allowed = sim->payload_flips > 0;
+		is_allowed = sim->payload_flips > 0 || is_disturbed;
 		break;
 	}
 	if (!is_allowed)

@@ -13,8 +13,10 @@
 
 #include "sim/run.h"
 
-void fc_sim_check_before_step(struct fc_sim *sim);
-void fc_sim_check_after_step(struct fc_sim *sim);
+void fc_sim_check_before_step(struct fc_sim *sim, struct fc_sim_process *process);
+void fc_sim_check_after_step(struct fc_sim *sim, struct fc_sim_process *process);
+/* Sessions that the store said were lost since it was last looked at. */
+void fc_sim_check_lost(struct fc_sim *sim);
 void fc_sim_check_scan(struct fc_sim *sim);
 /* Matches every claim, and compares the bytes of a few. */
 void fc_sim_check_claims(struct fc_sim *sim, uint32_t compared_count);
@@ -31,8 +33,13 @@ uint64_t fc_sim_matched(struct fc_sim *sim, uint32_t node, uint64_t limit);
 uint64_t fc_sim_losses(struct fc_sim *sim);
 /* The part of it that takes durable blocks away: all but faults. */
 uint64_t fc_sim_reclaims(struct fc_sim *sim);
-/* Damage that was met, in this process. */
+/* Damage that was met; in a plain world, in this process. */
 uint64_t fc_sim_cuts(struct fc_sim *sim);
+uint64_t fc_sim_process_cuts(const struct fc_sim_process *process);
+/* What the catalog has of a path: as a load would find it, without faults, leased by nobody. `keys` has room for
+ * FC_SIM_PATH_BLOCKS_MAX, and gets the keys as an engine has them. */
+FC_MUST_USE int fc_sim_match(struct fc_sim *sim, uint32_t node, uint64_t limit, struct fc_key *keys,
+			     struct fc_path *path);
 
 /* What must still be there after the process ends now, and whether it is. */
 void fc_sim_promises_take(struct fc_sim *sim);

@@ -29,9 +29,9 @@ static void give_back_memory(struct fc_sim_client *client)
 
 static void go_idle(struct fc_sim *sim, struct fc_sim_client *client)
 {
-	if (sim->sessions[client->session].is_busy && client->state != FC_CLIENT_LINGERING)
+	if (sim->sessions[client->session].is_busy && client->state != FC_SIM_LINGERING)
 		sim->sessions[client->session].is_busy = false;
-	client->state = FC_CLIENT_IDLE;
+	client->state = FC_SIM_IDLE;
 	client->load = NULL;
 	client->save = NULL;
 	give_back_memory(client);
@@ -39,31 +39,61 @@ static void go_idle(struct fc_sim *sim, struct fc_sim_client *client)
 
 /* ---- loading ---- */
 
-static void check_limit(struct fc_sim *sim, int code, uint64_t active, const char *what)
+/* Since it submitted its load, or its save. */
+bool fc_sim_is_undisturbed(const struct fc_sim *sim, const struct fc_sim_client *client)
+{
+	const struct fc_sim_engine *engine = fc_sim_engine_of(sim, client->process);
+	return engine == NULL || (engine->disturbances == client->disturbances &&
+				  fc_client_state(engine->client) == FC_CLIENT_UP && engine->connection->is_open);
+}
+
+bool fc_sim_client_may_start(const struct fc_sim *sim, const struct fc_sim_client *client, uint32_t space)
+{
+	const struct fc_sim_engine *engine = fc_sim_engine_of(sim, client->process);
+	return client->state == FC_SIM_IDLE && client->process->is_opened && (engine == NULL || engine->space == space);
+}
+
+/* What it will be held against. */
+static void note_beginning(struct fc_sim *sim, struct fc_sim_client *client)
+{
+	const struct fc_sim_engine *engine = fc_sim_engine_of(sim, client->process);
+	client->submitted_ns = sim->notes.now_ns;
+	client->losses = fc_sim_losses(sim);
+	client->disturbances = engine == NULL ? 0 : engine->disturbances;
+	if (engine != NULL && (fc_client_state(engine->client) != FC_CLIENT_UP ||
+			       engine->deaf_until_ns > sim->notes.now_ns || sim->daemon.is_fenced))
+		client->disturbances = UINT64_MAX; /* it begins disturbed */
+	client->cuts = fc_sim_cuts(sim);
+	client->saved_reclaims = fc_sim_reclaims(sim);
+}
+
+static void check_limit(struct fc_sim *sim, const struct fc_sim_client *client, int code, uint64_t active,
+			const char *what)
 {
 	bool is_full = active == sim->settings.core.requests_max;
-	bool is_allowed = (code == FC_ELIMIT && is_full) || (code == FC_ENOMEM && sim->memory.fail_probability > 0);
+	bool is_allowed =
+		(code == FC_ELIMIT && is_full) || (code == FC_ENOMEM && client->process->memory.fail_probability > 0);
 	if (!is_allowed)
 		fc_sim_broken(&sim->notes, "%s is refused: %s", what, fc_code_text(code));
 	sim->counts.refused++;
 }
 
-static uint64_t active_count(struct fc_sim *sim, bool of_loads)
+static uint64_t active_count(const struct fc_sim_process *process, bool of_loads)
 {
 	struct fc_stats stats;
-	fc_core_stats(sim->core, &stats);
+	fc_core_stats(process->core, &stats);
 	return of_loads ? stats.loads_active : stats.saves_active;
 }
 
 static void begin_load(struct fc_sim *sim, struct fc_sim_client *client)
 {
-	client->state = FC_CLIENT_LOADING;
+	client->state = FC_SIM_LOADING;
 	client->is_kv_lent = true;
-	client->submitted_ns = sim->notes.now_ns;
+	note_beginning(sim, client);
 	client->is_started_when_ready = fc_random_below(&sim->random, 2) == 0;
 	client->has_timeout = fc_random_below(&sim->random, 10) == 0;
 	client->has_ended = client->is_taken = client->is_ready_told = client->is_cancelled = false;
-	client->is_saved_told = client->is_save_closed = client->is_fresh = false;
+	client->is_saved_told = client->is_save_closed = client->is_fresh = client->is_durable = false;
 	client->loaded_blocks = 0;
 	client->next_layer = 0;
 	client->seen_state = 0;
@@ -86,14 +116,13 @@ static void submit_load(struct fc_sim *sim, struct fc_sim_client *client)
 		opts.slots[group] = fc_sim_kv_slots(&client->kv, group, 0, depth / fc_group_span(geometry, group));
 	uint64_t limit = opts.blocks_max == 0 ? depth : fc_min_u64(depth, opts.blocks_max);
 	client->matched_blocks = fc_sim_matched(sim, client->prompt_tip, limit);
-	client->cuts = fc_sim_cuts(sim);
 	sim->counts.loads++;
 	fc_sim_note(&sim->notes, "client %llu: load of %llu blocks, %llu stored, path %llu", client->number, depth,
 		    client->matched_blocks, client->prompt_tip);
-	int code = fc_core_load_submit(sim->core, &opts, client->kv.layers, client, &client->load, NULL);
+	int code = fc_core_load_submit(client->process->core, &opts, client->kv.layers, client, &client->load, NULL);
 	if (code == FC_OK)
 		return;
-	check_limit(sim, code, active_count(sim, true), "load");
+	check_limit(sim, client, code, active_count(client->process, true), "load");
 	go_idle(sim, client);
 }
 
@@ -104,10 +133,10 @@ void fc_sim_client_start(struct fc_sim *sim, struct fc_sim_client *client, uint3
 	uint32_t tip = session->tip;
 	uint64_t growth = session->kind == FC_SIM_AGENT ? 6 : 3;
 	for (uint64_t more = fc_random_between(&sim->random, 1, growth); more > 0; more--)
-		tip = fc_sim_next_block(sim, tip);
+		tip = fc_sim_next_block(sim, session->space, tip);
 	client->prompt_tip = tip;
 	for (uint64_t more = fc_random_below(&sim->random, growth); more > 0; more--)
-		tip = fc_sim_next_block(sim, tip);
+		tip = fc_sim_next_block(sim, session->space, tip);
 	client->reply_tip = tip;
 	client->session = session_number;
 	session->is_busy = true;
@@ -146,10 +175,12 @@ static void check_delivered(struct fc_sim *sim, struct fc_sim_client *client, co
 	    (load->blocks_max > 0 && blocks > load->blocks_max))
 		fc_sim_broken(&sim->notes, "client %u: %llu blocks are delivered, which is no resume point of %llu",
 			      client->number, (unsigned long long)blocks, (unsigned long long)load->key_count);
-	if (blocks > client->matched_blocks && load->attempts == 0) /* starting over it may find more */
+	bool is_asked_at_once = !sim->is_wired && load->attempts == 0; /* later it may find more */
+	if (blocks > client->matched_blocks && is_asked_at_once)
 		fc_sim_broken(&sim->notes, "client %u: %llu blocks are delivered, %llu were stored", client->number,
 			      (unsigned long long)blocks, (unsigned long long)client->matched_blocks);
-	if (blocks < client->matched_blocks && fc_sim_cuts(sim) == client->cuts)
+	bool is_late = sim->is_wired && (!fc_sim_is_undisturbed(sim, client) || fc_sim_losses(sim) != client->losses);
+	if (blocks < client->matched_blocks && fc_sim_cuts(sim) == client->cuts && !is_late)
 		fc_sim_broken(&sim->notes, "client %u: %llu blocks are delivered of %llu, and nothing was cut",
 			      client->number, (unsigned long long)blocks, (unsigned long long)client->matched_blocks);
 	if (blocks > 0 && client->next_layer != geometry->layer_count)
@@ -187,7 +218,7 @@ static void on_loaded(struct fc_sim *sim, struct fc_sim_client *client, const st
 	else if (result->blocks != 0)
 		fc_sim_broken(&sim->notes, "client %u: a load that failed promises blocks", client->number);
 	client->loaded_blocks = result->blocks;
-	if (client->state == FC_CLIENT_LINGERING || result->code != FC_OK)
+	if (client->state == FC_SIM_LINGERING || result->code != FC_OK)
 		give_back_memory(client);
 }
 
@@ -199,12 +230,12 @@ static void on_ready(struct fc_sim *sim, struct fc_sim_client *client)
 }
 
 /* Everything that is ready, in the order in which the store hands it out: by arrival. */
-void fc_sim_client_take(struct fc_sim *sim)
+void fc_sim_client_take(struct fc_sim *sim, struct fc_sim_process *process)
 {
 	const struct fc_core_load *first = NULL;
 	for (uint32_t i = 0; i < sim->settings.client_count; i++) {
 		const struct fc_core_load *load = sim->clients[i].load;
-		if (load == NULL || load->state != FC_LOAD_READY)
+		if (load == NULL || load->state != FC_LOAD_READY || sim->clients[i].process != process)
 			continue;
 		bool is_earlier = first == NULL || load->sched.arrival_ns < first->sched.arrival_ns ||
 				  (load->sched.arrival_ns == first->sched.arrival_ns &&
@@ -213,7 +244,7 @@ void fc_sim_client_take(struct fc_sim *sim)
 			first = load;
 	}
 	struct fc_core_load *taken = NULL;
-	int code = fc_core_ready_take(sim->core, &taken);
+	int code = fc_core_ready_take(process->core, &taken);
 	if ((code == FC_OK) != (first != NULL) || (code == FC_OK && taken != first))
 		fc_sim_broken(&sim->notes, "the ready queue does not hand out who arrived first");
 	if (code != FC_OK)
@@ -296,9 +327,9 @@ static void submit_save(struct fc_sim *sim, struct fc_sim_client *client)
 	};
 	opts.resume_point_count = choose_resume_points(sim, client, points);
 	choose_slots(sim, client, &opts);
-	client->state = FC_CLIENT_SAVING;
+	client->state = FC_SIM_SAVING;
 	client->is_kv_lent = true;
-	client->submitted_ns = sim->notes.now_ns;
+	note_beginning(sim, client);
 	client->is_cancelled = false;
 	sim->counts.saves++;
 	fc_sim_note(&sim->notes, "client %llu: save of %llu blocks, %llu shared, path %llu", client->number, depth,
@@ -306,13 +337,13 @@ static void submit_save(struct fc_sim *sim, struct fc_sim_client *client)
 	fc_sim_note(&sim->notes, "  session %llx, turn %llu, previous reply of %llu tokens, slots from block %llu",
 		    session->id.high, session->turn, session->reply_tokens, opts.slots[0].first_block);
 	fc_sim_note(&sim->notes, "  owner %llu", session->owner, 0, 0, 0);
-	int code = fc_core_save_submit(sim->core, &opts, client->kv.layers, client, &client->save, NULL);
+	int code = fc_core_save_submit(client->process->core, &opts, client->kv.layers, client, &client->save, NULL);
 	if (code == FC_OK) {
 		client->save->claim.turn.owner = session->owner;
 		count_open_saves(sim, client, 1);
 		return;
 	}
-	check_limit(sim, code, active_count(sim, false), "save");
+	check_limit(sim, client, code, active_count(client->process, false), "save");
 	go_idle(sim, client);
 }
 
@@ -341,7 +372,9 @@ static void on_saved(struct fc_sim *sim, struct fc_sim_client *client, const str
 	fc_sim_note(&sim->notes, "  client %llu: saved, code %lld, %llu new, %llu absorbed", client->number,
 		    (uint64_t)(int64_t)result->code, result->blocks_new, result->segments_absorbed);
 	fc_sim_check_save_code(sim, client, result->code);
-	count_open_saves(sim, client, -1);
+	bool is_unknown = result->code != FC_OK && !fc_sim_is_undisturbed(sim, client);
+	if (!is_unknown) /* else a commit may have been taken whose answer was lost */
+		count_open_saves(sim, client, -1);
 	give_back_memory(client);
 	if (result->code != FC_OK) {
 		/* A prompt is whole without the turn that brought it. */
@@ -358,7 +391,8 @@ static void on_saved(struct fc_sim *sim, struct fc_sim_client *client, const str
 	set_durable(sim, client, false);
 	client->is_fresh = client->saved_blocks > 0;
 	client->was_kept = false;
-	client->saved_reclaims = fc_sim_reclaims(sim);
+	if (!sim->is_wired) /* else it was visible before it was heard of */
+		client->saved_reclaims = fc_sim_reclaims(sim);
 	sim->counts.blocks_saved += result->blocks_new;
 }
 
@@ -370,6 +404,9 @@ static void on_durable(struct fc_sim *sim, struct fc_sim_client *client, const s
 	client->is_save_closed = true;
 	fc_sim_note(&sim->notes, "  client %llu: durable, code %lld, outlives the process: %llu", client->number,
 		    (uint64_t)(int64_t)result->durable_code, result->is_durable, 0);
+	bool is_disturbed = !fc_sim_is_undisturbed(sim, client);
+	if (result->durable_code == FC_ECANCELED && sim->is_wired && is_disturbed)
+		return; /* nobody knows */
 	if (result->durable_code != FC_OK) {
 		sim->withdrawals++;
 		if (fc_sim_fired(sim) == 0)
@@ -377,9 +414,15 @@ static void on_durable(struct fc_sim *sim, struct fc_sim_client *client, const s
 				      fc_code_text(result->durable_code));
 		return;
 	}
-	/* What was reclaimed before it was written may be there again by another's save. */
-	if (result->is_durable && result->blocks_new > 0 && client->was_kept &&
-	    client->saved_reclaims == fc_sim_reclaims(sim)) {
+	client->is_durable = result->is_durable && result->blocks_new > 0;
+	if (!client->is_fresh) /* else it is looked at first whether it is there */
+		fc_sim_client_is_durable(sim, client);
+}
+
+/* What was reclaimed before it was written may be there again by another's save. */
+void fc_sim_client_is_durable(struct fc_sim *sim, struct fc_sim_client *client)
+{
+	if (client->is_durable && client->was_kept && client->saved_reclaims == fc_sim_reclaims(sim)) {
 		set_durable(sim, client, true);
 		fc_sim_model_mark_durable(
 			&sim->model,
@@ -422,12 +465,12 @@ static bool is_load_over(const struct fc_sim_client *client)
 
 void fc_sim_client_continue(struct fc_sim *sim, struct fc_sim_client *client)
 {
-	if (client->state != FC_CLIENT_LOADING || !is_load_over(client))
+	if (client->state != FC_SIM_LOADING || !is_load_over(client))
 		return;
 	bool has_failed = client->load->result.code != FC_OK;
-	fc_core_load_free(sim->core, client->load);
+	fc_core_load_free(client->process->core, client->load);
 	client->load = NULL;
-	client->state = FC_CLIENT_LOADED;
+	client->state = FC_SIM_LOADED;
 	if (has_failed && fc_random_below(&sim->random, 2) == 0) {
 		go_idle(sim, client);
 		return;
@@ -439,12 +482,12 @@ void fc_sim_client_continue(struct fc_sim *sim, struct fc_sim_client *client)
 void fc_sim_client_cancel(struct fc_sim *sim, struct fc_sim_client *client)
 {
 	fc_sim_note(&sim->notes, "client %llu: cancels", client->number, 0, 0, 0);
-	if (client->state == FC_CLIENT_LOADING) {
+	if (client->state == FC_SIM_LOADING) {
 		client->is_cancelled = true;
-		fc_core_load_cancel(sim->core, client->load);
-	} else if (client->state == FC_CLIENT_SAVING) {
+		fc_core_load_cancel(client->process->core, client->load);
+	} else if (client->state == FC_SIM_SAVING) {
 		client->is_cancelled = true;
-		fc_core_save_cancel(sim->core, client->save);
+		fc_core_save_cancel(client->process->core, client->save);
 	}
 }
 
@@ -461,24 +504,24 @@ static void end_turn(struct fc_sim *sim, struct fc_sim_client *client)
 
 void fc_sim_client_vanish(struct fc_sim *sim, struct fc_sim_client *client)
 {
-	if (client->state != FC_CLIENT_LOADING && client->state != FC_CLIENT_SAVING)
+	if (client->state != FC_SIM_LOADING && client->state != FC_SIM_SAVING)
 		return;
 	fc_sim_note(&sim->notes, "client %llu: vanishes", client->number, 0, 0, 0);
 	enum fc_sim_client_state state = client->state;
 	sim->sessions[client->session].is_busy = false;
-	client->state = FC_CLIENT_LINGERING;
+	client->state = FC_SIM_LINGERING;
 	client->is_cancelled = true;
-	if (state == FC_CLIENT_LOADING) {
+	if (state == FC_SIM_LOADING) {
 		bool has_ended = client->has_ended;
 		struct fc_core_load *load = client->load;
 		client->load = NULL;
-		fc_core_load_free(sim->core, load);
+		fc_core_load_free(client->process->core, load);
 		if (has_ended)
 			go_idle(sim, client);
 	} else {
 		struct fc_core_save *save = client->save;
 		client->save = NULL;
-		fc_core_save_free(sim->core, save);
+		fc_core_save_free(client->process->core, save);
 	}
 }
 
@@ -490,31 +533,35 @@ static bool has_had_last_word(const struct fc_sim_client *client)
 static void settle(struct fc_sim *sim, struct fc_sim_client *client)
 {
 	bool is_early = fc_random_below(&sim->random, 4) == 0;
-	if (client->state == FC_CLIENT_SAVING && client->is_saved_told && (client->is_save_closed || is_early)) {
+	if (client->state == FC_SIM_SAVING && client->is_saved_told && (client->is_save_closed || is_early)) {
 		struct fc_core_save *save = client->save;
 		client->save = NULL;
 		end_turn(sim, client);
-		client->state = FC_CLIENT_LINGERING;
-		fc_core_save_free(sim->core, save);
+		client->state = FC_SIM_LINGERING;
+		fc_core_save_free(client->process->core, save);
 	}
-	if (client->state == FC_CLIENT_LINGERING && has_had_last_word(client))
+	if (client->state == FC_SIM_LINGERING && has_had_last_word(client))
 		go_idle(sim, client);
 }
 
-void fc_sim_clients_settle(struct fc_sim *sim)
+void fc_sim_clients_settle(struct fc_sim *sim, struct fc_sim_process *process)
 {
 	for (uint32_t i = 0; i < sim->settings.client_count; i++)
-		if (sim->clients[i].state == FC_CLIENT_SAVING || sim->clients[i].state == FC_CLIENT_LINGERING)
+		if (sim->clients[i].process == process &&
+		    (sim->clients[i].state == FC_SIM_SAVING || sim->clients[i].state == FC_SIM_LINGERING))
 			settle(sim, &sim->clients[i]);
 }
 
 /* Saves that were under way may have reached the medium: whoever opens it next may find them. */
-void fc_sim_clients_forget(struct fc_sim *sim)
+void fc_sim_clients_forget(struct fc_sim *sim, struct fc_sim_process *process)
 {
 	for (uint32_t i = 0; i < sim->settings.client_count; i++) {
 		struct fc_sim_client *client = &sim->clients[i];
-		sim->sessions[client->session].is_busy = false;
-		client->state = FC_CLIENT_IDLE;
+		if (client->process != process)
+			continue;
+		if (client->state != FC_SIM_IDLE && client->state != FC_SIM_LINGERING)
+			sim->sessions[client->session].is_busy = false;
+		client->state = FC_SIM_IDLE;
 		client->load = NULL;
 		client->save = NULL;
 		give_back_memory(client);

@@ -148,7 +148,8 @@ static uint8_t *piece_of(const struct fc_sim_kv *kv, uint32_t group, uint32_t la
 
 static struct fc_key key_of(const struct fc_sim_kv *kv, const struct fc_key *keys, uint32_t group, uint64_t block)
 {
-	return keys[fc_group_key_position(fc_group_span(kv->geometry, group), block)];
+	struct fc_key key = keys[fc_group_key_position(fc_group_span(kv->geometry, group), block)];
+	return (struct fc_key){key.high ^ kv->salt.high, key.low ^ kv->salt.low};
 }
 
 void fc_sim_kv_fill(struct fc_sim_kv *kv, const struct fc_key *keys, uint32_t group, uint64_t first, uint64_t count)

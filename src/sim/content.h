@@ -17,6 +17,7 @@ bool fc_sim_slice_is(struct fc_key key, uint32_t group, uint32_t layer, const ui
 /* Paged KV for one request: FC_SIM_PATH_BLOCKS_MAX blocks of every group, scattered over the slots. */
 struct fc_sim_kv {
 	const struct fc_geometry *geometry;
+	struct fc_key salt; /* exclusive-ored with a key before it becomes bytes: other engines, other bytes */
 	struct fc_paged_layer layers[FC_GROUPS_MAX * 8];
 	uint8_t *memory;
 	uint64_t bytes;

@@ -28,6 +28,10 @@ static const struct {
 	[FC_FAULT_CLOCK_JUMP] = {"clock-jump", 0.003},
 	[FC_FAULT_ALLOCATION] = {"allocation", 0.01},
 	[FC_FAULT_VANISH] = {"vanish", 0.03},
+	[FC_FAULT_ENGINE_CRASH] = {"engine-crash", 0.02},
+	[FC_FAULT_CUT] = {"cut", 0.03},
+	[FC_FAULT_DEAF] = {"deaf", 0.005},
+	[FC_FAULT_STRANGER] = {"stranger", 0.01},
 };
 
 const char *fc_sim_fault_name(enum fc_sim_fault fault)
@@ -42,7 +46,7 @@ double fc_sim_fault_default(enum fc_sim_fault fault)
 
 static int refuse(const char *text, struct fc_error *error)
 {
-	char names[384] = "";
+	char names[512] = "";
 	for (int fault = 0; fault < FC_FAULT_COUNT; fault++) {
 		size_t used = strlen(names);
 		snprintf(names + used, sizeof(names) - used, "%s%s", fault == 0 ? "" : ", ", faults_known[fault].name);

@@ -29,6 +29,11 @@ enum fc_sim_fault {
 	FC_FAULT_CLOCK_JUMP,      /* the clock leaps forward */
 	FC_FAULT_ALLOCATION,      /* there is no memory */
 	FC_FAULT_VANISH,          /* a client frees its request in the middle of whatever it is */
+	/* of the wired world only */
+	FC_FAULT_ENGINE_CRASH, /* an engine is killed; its writes may still land */
+	FC_FAULT_CUT,          /* a connection ends in the middle of whatever is under way */
+	FC_FAULT_DEAF,         /* an engine reads nothing of its connection for a while */
+	FC_FAULT_STRANGER,     /* somebody connects who speaks another version, garbage, or nothing */
 	FC_FAULT_COUNT
 };
 

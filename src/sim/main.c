@@ -16,6 +16,7 @@
 static const char usage[] =
 	"flatcake-sim runs FlatCake's core in a simulated world: everything that happens follows from a seed.\n\n"
 	"usage: flatcake-sim [options]\n\n"
+	"  --wired           a daemon and engines that talk to it, instead of one process\n"
 	"  --seed N          run one seed [1]\n"
 	"  --seeds A..B      run these seeds\n"
 	"  --jobs N          processes at once [all cores]\n"
@@ -30,7 +31,8 @@ static const char usage[] =
 	"Ends with 0 if nothing broke; with 1 and the shortest failing prefix of operations if something did.\n";
 
 enum choice {
-	OPTION_SEED = 1,
+	OPTION_WIRED = 1,
+	OPTION_SEED,
 	OPTION_SEEDS,
 	OPTION_JOBS,
 	OPTION_OPS,
@@ -44,6 +46,7 @@ enum choice {
 };
 
 static const struct option options[] = {
+	{"wired", no_argument, NULL, OPTION_WIRED},
 	{"seed", required_argument, NULL, OPTION_SEED},
 	{"seeds", required_argument, NULL, OPTION_SEEDS},
 	{"jobs", required_argument, NULL, OPTION_JOBS},
@@ -119,6 +122,9 @@ static int parse_option(int option, struct fc_sim_campaign *campaign)
 	uint64_t number = 0;
 	int code = FC_OK;
 	switch (option) {
+	case OPTION_WIRED:
+		campaign->is_wired = true;
+		return FC_OK;
 	case OPTION_SEED:
 		code = parse_number("--seed", optarg, 0, UINT64_MAX / 2, &number);
 		campaign->first_seed = campaign->last_seed = number;
@@ -173,9 +179,9 @@ static void print_verdict(const struct fc_sim_campaign *campaign, const struct f
 		printf("nothing broke\n");
 		return;
 	}
-	printf("BROKEN: seed %llu: %s\nshortest failing prefix: flatcake-sim --seed %llu --ops %llu",
-	       (unsigned long long)verdict->seed, verdict->text, (unsigned long long)verdict->seed,
-	       (unsigned long long)verdict->operation_count);
+	printf("BROKEN: seed %llu: %s\nshortest failing prefix: flatcake-sim%s --seed %llu --ops %llu",
+	       (unsigned long long)verdict->seed, verdict->text, campaign->is_wired ? " --wired" : "",
+	       (unsigned long long)verdict->seed, (unsigned long long)verdict->operation_count);
 	for (int fault = 0; fault < FC_FAULT_COUNT; fault++)
 		if (campaign->faults.is_fixed[fault])
 			printf(" --fault %s=%g", fc_sim_fault_name((enum fc_sim_fault)fault),

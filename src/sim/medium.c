@@ -29,7 +29,7 @@ static void check_contract(const struct fc_sim_medium *medium, const struct fc_i
 		const struct fc_io *other = medium->flights[i].io;
 		if (other == io)
 			fc_sim_broken(medium->notes, "medium: a command is submitted while it is under way");
-		if (io->op == FC_IO_WRITE && other->op == FC_IO_WRITE &&
+		if (io->op == FC_IO_WRITE && other->op == FC_IO_WRITE && !medium->flights[i].is_stray &&
 		    overlaps(io->offset, io->bytes, other->offset, other->bytes))
 			fc_sim_broken(medium->notes, "medium: two writes of offset %llu at a time",
 				      (unsigned long long)io->offset);
@@ -126,9 +126,8 @@ static uint64_t choose_due(struct fc_sim_medium *medium, const struct fc_io *io)
 	return due_ns;
 }
 
-static void sim_submit(struct fc_media *media, struct fc_io *io)
+static void submit(struct fc_sim_medium *medium, struct fc_media *via, struct fc_io *io)
 {
-	struct fc_sim_medium *medium = medium_of(media);
 	check_contract(medium, io);
 	if (medium->flight_count == medium->flight_room) {
 		medium->flight_room = medium->flight_room == 0 ? 64 : medium->flight_room * 2;
@@ -136,7 +135,7 @@ static void sim_submit(struct fc_media *media, struct fc_io *io)
 		fc_check(medium->flights != NULL);
 	}
 	struct fc_sim_flight *flight = &medium->flights[medium->flight_count++];
-	*flight = (struct fc_sim_flight){.io = io, .number = medium->next_number++};
+	*flight = (struct fc_sim_flight){.io = io, .via = via, .number = medium->next_number++};
 	flight->fate = choose_fate(medium, io);
 	flight->due_ns = choose_due(medium, io);
 	if (flight->fate == FC_FATE_ERROR || flight->fate == FC_FATE_SHORT)
@@ -144,6 +143,11 @@ static void sim_submit(struct fc_media *media, struct fc_io *io)
 			fc_random_below(&medium->random, io->bytes / medium->media.align + 1) * medium->media.align;
 	if (flight->fate == FC_FATE_SHORT && flight->moved_bytes == io->bytes)
 		flight->moved_bytes = 0;
+}
+
+static void sim_submit(struct fc_media *media, struct fc_io *io)
+{
+	submit(medium_of(media), media, io);
 }
 
 /* ---- ending ---- */
@@ -193,7 +197,7 @@ static int64_t result_of(const struct fc_sim_flight *flight)
 static void run(struct fc_sim_medium *medium, const struct fc_sim_flight *flight)
 {
 	struct fc_io *io = flight->io;
-	struct fc_media_counters *counters = &medium->media.counters;
+	struct fc_media_counters *counters = flight->via == NULL ? &medium->media.counters : &flight->via->counters;
 	uint64_t bytes = flight->fate == FC_FATE_DONE ? io->bytes : flight->moved_bytes;
 	switch (io->op) {
 	case FC_IO_READ:
@@ -215,13 +219,13 @@ static void run(struct fc_sim_medium *medium, const struct fc_sim_flight *flight
 	counters->errors += flight->fate != FC_FATE_DONE;
 }
 
-/* Number in `flights` of what ends next, of those that are due; flight_count if none is. */
-static uint32_t next_due(const struct fc_sim_medium *medium, uint64_t number_max)
+/* Number in `flights` of what ends next, of those of a front that are due; flight_count if none is. */
+static uint32_t next_due(const struct fc_sim_medium *medium, const struct fc_media *via, uint64_t number_max)
 {
 	uint32_t best = medium->flight_count;
 	for (uint32_t i = 0; i < medium->flight_count; i++) {
 		const struct fc_sim_flight *flight = &medium->flights[i];
-		if (flight->due_ns > medium->notes->now_ns || flight->number > number_max)
+		if (flight->via != via || flight->due_ns > medium->notes->now_ns || flight->number > number_max)
 			continue;
 		const struct fc_sim_flight *first = best < medium->flight_count ? &medium->flights[best] : NULL;
 		if (first == NULL || flight->due_ns < first->due_ns ||
@@ -231,26 +235,36 @@ static uint32_t next_due(const struct fc_sim_medium *medium, uint64_t number_max
 	return best;
 }
 
-static unsigned sim_poll(struct fc_media *media)
+static struct fc_sim_flight take_flight(struct fc_sim_medium *medium, uint32_t number)
 {
-	struct fc_sim_medium *medium = medium_of(media);
+	struct fc_sim_flight flight = medium->flights[number];
+	medium->flights[number] = medium->flights[--medium->flight_count];
+	run(medium, &flight);
+	flight.io->result = result_of(&flight);
+	fc_sim_note(medium->notes, "  io %llu at %llu, %llu bytes: %lld", (uint64_t)flight.io->op,
+		    flight.io->op == FC_IO_SYNC ? 0 : flight.io->offset, flight.io->bytes, (uint64_t)flight.io->result);
+	medium->stray_count += flight.is_stray;
+	return flight;
+}
+
+static unsigned poll_front(struct fc_sim_medium *medium, const struct fc_media *via)
+{
 	unsigned count = 0;
 	/* Only what waits now: a done_cb that submits the next one must not keep poll() here for ever. */
 	uint64_t number_max = medium->next_number == 0 ? 0 : medium->next_number - 1;
 	for (;;) {
-		uint32_t next = next_due(medium, number_max);
+		uint32_t next = next_due(medium, via, number_max);
 		if (next == medium->flight_count)
 			return count;
-		struct fc_sim_flight flight = medium->flights[next];
-		medium->flights[next] = medium->flights[--medium->flight_count];
-		run(medium, &flight);
-		flight.io->result = result_of(&flight);
-		fc_sim_note(medium->notes, "  io %llu at %llu, %llu bytes: %lld", (uint64_t)flight.io->op,
-			    flight.io->op == FC_IO_SYNC ? 0 : flight.io->offset, flight.io->bytes,
-			    (uint64_t)flight.io->result);
+		struct fc_sim_flight flight = take_flight(medium, next);
 		flight.io->done_cb(flight.io);
 		count++;
 	}
+}
+
+static unsigned sim_poll(struct fc_media *media)
+{
+	return poll_front(medium_of(media), media);
 }
 
 static int sim_register_buffers(struct fc_media *media, void *memory, uint64_t bytes)
@@ -302,6 +316,120 @@ struct fc_sim_medium *fc_sim_medium_new(const struct fc_sim_medium_opts *opts, s
 	return medium;
 }
 
+/* ---- fronts ---- */
+
+static struct fc_sim_front *front_of(struct fc_media *media)
+{
+	return fc_container_of(media, struct fc_sim_front, media);
+}
+
+static void front_submit(struct fc_media *media, struct fc_io *io)
+{
+	submit(front_of(media)->medium, media, io);
+}
+
+static unsigned front_poll(struct fc_media *media)
+{
+	return poll_front(front_of(media)->medium, media);
+}
+
+static void front_close(struct fc_media *media)
+{
+	(void)media; /* the medium is its owner's */
+}
+
+void fc_sim_front_init(struct fc_sim_front *front, struct fc_sim_medium *medium)
+{
+	static const struct fc_media_ops ops = {
+		.submit = front_submit,
+		.poll = front_poll,
+		.register_buffers = sim_register_buffers,
+		.close = front_close,
+	};
+	*front = (struct fc_sim_front){.media = medium->media, .medium = medium};
+	front->media.ops = &ops;
+	front->media.is_new = false;
+	front->media.counters = (struct fc_media_counters){0};
+}
+
+uint32_t fc_sim_medium_flights(const struct fc_sim_medium *medium, const struct fc_media *via)
+{
+	uint32_t count = 0;
+	for (uint32_t i = 0; i < medium->flight_count; i++)
+		count += medium->flights[i].via == via;
+	return count;
+}
+
+/* A write that goes on without the process it came from: the pages that it is made of are the kernel's. */
+static struct fc_io *copy_io(const struct fc_io *io)
+{
+	struct fc_io *copy = malloc(sizeof(*copy) + io->bytes);
+	fc_check(copy != NULL);
+	*copy = *io;
+	copy->buffer = copy + 1;
+	memcpy(copy->buffer, io->buffer, io->bytes);
+	return copy;
+}
+
+static void set_adrift(struct fc_sim_medium *medium, struct fc_sim_flight *flight, uint64_t life)
+{
+	flight->via = NULL;
+	flight->life = life;
+	flight->io = copy_io(flight->io);
+	if (flight->fate == FC_FATE_DONE && fc_random_below(&medium->random, 3) == 0) {
+		flight->fate = FC_FATE_SHORT;
+		flight->moved_bytes = fc_random_below(&medium->random, flight->io->bytes / medium->media.align + 1) *
+				      medium->media.align;
+	}
+}
+
+void fc_sim_front_kill(struct fc_sim_front *front, uint64_t life)
+{
+	struct fc_sim_medium *medium = front->medium;
+	for (uint32_t i = medium->flight_count; i > 0; i--) {
+		struct fc_sim_flight *flight = &medium->flights[i - 1];
+		if (flight->via != &front->media)
+			continue;
+		if (flight->io->op == FC_IO_WRITE && fc_random_below(&medium->random, 4) != 0)
+			set_adrift(medium, flight, life);
+		else
+			*flight = medium->flights[--medium->flight_count];
+	}
+}
+
+uint32_t fc_sim_medium_adrift(const struct fc_sim_medium *medium, uint64_t life)
+{
+	uint32_t count = 0;
+	for (uint32_t i = 0; i < medium->flight_count; i++)
+		count += medium->flights[i].via == NULL && medium->flights[i].life == life;
+	return count;
+}
+
+unsigned fc_sim_medium_land(struct fc_sim_medium *medium)
+{
+	for (unsigned count = 0;; count++) {
+		uint32_t next = next_due(medium, NULL, UINT64_MAX);
+		if (next == medium->flight_count)
+			return count;
+		free(take_flight(medium, next).io);
+	}
+}
+
+void fc_sim_medium_stray(struct fc_sim_medium *medium, const struct fc_media *via, uint64_t life)
+{
+	for (uint32_t i = 0; i < medium->flight_count; i++) {
+		struct fc_sim_flight *flight = &medium->flights[i];
+		if (flight->io->op == FC_IO_WRITE && flight->via == via && (via != NULL || flight->life == life))
+			flight->is_stray = true;
+	}
+}
+
+static void free_adrift(const struct fc_sim_flight *flight)
+{
+	if (flight->via == NULL)
+		free(flight->io);
+}
+
 static void drop_unsynced(struct fc_sim_medium *medium)
 {
 	struct fc_link *link;
@@ -314,6 +442,8 @@ void fc_sim_medium_free(struct fc_sim_medium *medium)
 	if (medium == NULL)
 		return;
 	drop_unsynced(medium);
+	for (uint32_t i = 0; i < medium->flight_count; i++)
+		free_adrift(&medium->flights[i]);
 	free(medium->flights);
 	free(medium->image);
 	free(medium->stable);
@@ -344,10 +474,10 @@ void fc_sim_medium_heal(struct fc_sim_medium *medium)
 	medium->sticky_count = 0;
 }
 
-void fc_sim_medium_release(struct fc_sim_medium *medium, uint64_t within_ns)
+void fc_sim_medium_release(struct fc_sim_medium *medium, const struct fc_media *via, uint64_t within_ns)
 {
 	for (uint32_t i = 0; i < medium->flight_count; i++)
-		if (medium->flights[i].due_ns == FC_SIM_NEVER_NS)
+		if (medium->flights[i].due_ns == FC_SIM_NEVER_NS && (via == NULL || medium->flights[i].via == via))
 			medium->flights[i].due_ns =
 				medium->notes->now_ns + fc_random_below(&medium->random, within_ns + 1);
 }
@@ -363,35 +493,44 @@ static void tear(struct fc_sim_medium *medium, uint8_t *to, uint64_t offset, con
 	}
 }
 
-/* Commands under way when the process ends: the device may still do them. */
-static void end_flights(struct fc_sim_medium *medium)
+static void end_write(struct fc_sim_medium *medium, const struct fc_io *io, bool may_tear)
 {
-	for (uint32_t i = 0; i < medium->flight_count; i++) {
-		const struct fc_io *io = medium->flights[i].io;
-		uint64_t kind = fc_random_below(&medium->random, 3);
-		if (io->op != FC_IO_WRITE || kind == 0)
-			continue;
-		uint8_t *before = malloc(io->bytes);
-		fc_check(before != NULL);
-		memcpy(before, medium->image + io->offset, io->bytes);
-		store(medium, io, io->bytes);
-		if (kind == 1 && fc_sim_happens(&medium->random, medium->faults->probability[FC_FAULT_TORN])) {
-			tear(medium, medium->image, io->offset, before, io->bytes);
-			if (medium->stable != NULL) {
-				struct fc_sim_write *last =
-					fc_container_of(medium->unsynced.prev, struct fc_sim_write, link);
-				memcpy(last->data, medium->image + io->offset, io->bytes);
-			}
+	uint8_t *before = malloc(io->bytes);
+	fc_check(before != NULL);
+	memcpy(before, medium->image + io->offset, io->bytes);
+	store(medium, io, io->bytes);
+	if (may_tear && fc_sim_happens(&medium->random, medium->faults->probability[FC_FAULT_TORN])) {
+		tear(medium, medium->image, io->offset, before, io->bytes);
+		if (medium->stable != NULL) {
+			struct fc_sim_write *last = fc_container_of(medium->unsynced.prev, struct fc_sim_write, link);
+			memcpy(last->data, medium->image + io->offset, io->bytes);
 		}
-		free(before);
 	}
-	medium->flight_count = 0;
+	free(before);
+}
+
+/* Commands under way when their process ends: the device may still do them. `via` NULL: all of them. */
+static void end_flights(struct fc_sim_medium *medium, const struct fc_media *via)
+{
+	uint32_t kept_count = 0;
+	for (uint32_t i = 0; i < medium->flight_count; i++) {
+		const struct fc_sim_flight *flight = &medium->flights[i];
+		if (via != NULL && flight->via != via) {
+			medium->flights[kept_count++] = *flight;
+			continue;
+		}
+		uint64_t kind = fc_random_below(&medium->random, 3);
+		if (flight->io->op == FC_IO_WRITE && kind != 0)
+			end_write(medium, flight->io, kind == 1);
+		free_adrift(flight);
+	}
+	medium->flight_count = kept_count;
 	memset(medium->place_free_ns, 0, sizeof(medium->place_free_ns));
 }
 
 void fc_sim_medium_kill(struct fc_sim_medium *medium)
 {
-	end_flights(medium);
+	end_flights(medium, &medium->media);
 	medium->media.is_new = !medium->opts.is_durable;
 	if (!medium->opts.is_durable)
 		memset(medium->image, 0, medium->media.bytes);
@@ -399,7 +538,7 @@ void fc_sim_medium_kill(struct fc_sim_medium *medium)
 
 void fc_sim_medium_power_off(struct fc_sim_medium *medium)
 {
-	end_flights(medium);
+	end_flights(medium, NULL);
 	medium->media.is_new = medium->stable == NULL;
 	if (medium->stable == NULL) {
 		memset(medium->image, 0, medium->media.bytes);
@@ -454,7 +593,7 @@ int fc_sim_medium_resize(struct fc_sim_medium *medium, uint64_t bytes)
 
 void fc_sim_medium_blank(struct fc_sim_medium *medium)
 {
-	fc_check(medium->flight_count == 0);
+	fc_check(fc_sim_medium_flights(medium, &medium->media) == 0);
 	drop_unsynced(medium);
 	memset(medium->image, 0, medium->media.bytes);
 	if (medium->stable != NULL)

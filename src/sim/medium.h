@@ -10,6 +10,10 @@
  * early is found out. What a fault does to a command is decided when it is submitted.
  *
  * Kept to the contract of media.h: alignment, bounds, a command submitted once, no two writes of one place at a time.
+ *
+ * Several processes may use one medium, each through a front of its own, as separate descriptors are: what a front
+ * submitted ends when that front is polled. When a process is killed, its writes under way are left to themselves
+ * (adrift): they still land, or not, when they are due, and until then the kernel would hold the process's locks.
  */
 #ifndef FC_SIM_MEDIUM_H
 #define FC_SIM_MEDIUM_H
@@ -42,8 +46,11 @@ enum fc_sim_fate {
 
 struct fc_sim_flight {
 	struct fc_io *io;
-	uint64_t due_ns; /* FC_SIM_NEVER_NS: stuck */
-	uint64_t number; /* of submission */
+	struct fc_media *via; /* the front it came through; NULL: adrift, the io and its buffer are the medium's */
+	uint64_t life;        /* of the process that is gone */
+	bool is_stray;        /* nobody waits for it any more: it may land on what belongs to somebody else */
+	uint64_t due_ns;      /* FC_SIM_NEVER_NS: stuck */
+	uint64_t number;      /* of submission */
 	enum fc_sim_fate fate;
 	uint64_t moved_bytes; /* of a command that fails on the way */
 };
@@ -77,6 +84,13 @@ struct fc_sim_medium {
 	bool is_healed;       /* no more faults; what is stuck stays so */
 	bool never_sticks;    /* while the process opens or closes */
 	uint64_t fired_count; /* faults that happened */
+	uint64_t stray_count; /* strays that landed */
+};
+
+/* What another process than the one that owns the medium sees of it. */
+struct fc_sim_front {
+	struct fc_media media;
+	struct fc_sim_medium *medium;
 };
 
 /* NULL without memory. */
@@ -84,16 +98,30 @@ struct fc_sim_medium *fc_sim_medium_new(const struct fc_sim_medium_opts *opts, s
 					const struct fc_sim_faults *faults);
 void fc_sim_medium_free(struct fc_sim_medium *medium);
 
+void fc_sim_front_init(struct fc_sim_front *front, struct fc_sim_medium *medium);
+/* The process behind it is gone; `life` names it from now on. */
+void fc_sim_front_kill(struct fc_sim_front *front, uint64_t life);
+
+/* Commands under way that came through a front, or the medium's own interface. */
+uint32_t fc_sim_medium_flights(const struct fc_sim_medium *medium, const struct fc_media *via);
+/* Writes of a process that is gone, and have not landed. */
+uint32_t fc_sim_medium_adrift(const struct fc_sim_medium *medium, uint64_t life);
+/* Lets land what is due of them; returns how many did. */
+unsigned fc_sim_medium_land(struct fc_sim_medium *medium);
+/* The writes under way of a process that is gone, or (`via` not NULL) of a front, are waited for no more. */
+void fc_sim_medium_stray(struct fc_sim_medium *medium, const struct fc_media *via, uint64_t life);
+
 /* When the next command ends; FC_SIM_NEVER_NS if none will. */
 uint64_t fc_sim_medium_next_ns(const struct fc_sim_medium *medium);
 uint32_t fc_sim_medium_stuck_count(const struct fc_sim_medium *medium);
 
 /* No faults from now on, and places that failed work again. */
 void fc_sim_medium_heal(struct fc_sim_medium *medium);
-/* What was stuck returns within `within_ns`. */
-void fc_sim_medium_release(struct fc_sim_medium *medium, uint64_t within_ns);
+/* What was stuck returns within `within_ns`; with `via`, only what came through it. */
+void fc_sim_medium_release(struct fc_sim_medium *medium, const struct fc_media *via, uint64_t within_ns);
 
-/* The process is killed: commands under way have happened, or not, or in part. Memory that is not durable is zeros. */
+/* The process that owns it is killed: its commands under way have happened, or not, or in part. Memory that is not
+ * durable is zeros. */
 void fc_sim_medium_kill(struct fc_sim_medium *medium);
 /* The power fails as well. */
 void fc_sim_medium_power_off(struct fc_sim_medium *medium);

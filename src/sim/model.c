@@ -26,12 +26,13 @@ void fc_sim_model_deinit(struct fc_sim_model *model)
 	*model = (struct fc_sim_model){0};
 }
 
-static uint32_t *place_of(const struct fc_sim_model *model, struct fc_key key)
+static uint32_t *place_of(const struct fc_sim_model *model, uint32_t space, struct fc_key key)
 {
 	uint32_t place = (uint32_t)key.low & (model->table_size - 1);
 	for (;; place = (place + 1) & (model->table_size - 1)) {
 		uint32_t node = model->table[place];
-		if (node == 0 || (model->nodes[node].key.low == key.low && model->nodes[node].key.high == key.high))
+		const struct fc_sim_node *at = &model->nodes[node];
+		if (node == 0 || (at->key.low == key.low && at->key.high == key.high && at->space == space))
 			return &model->table[place];
 	}
 }
@@ -42,7 +43,7 @@ static void grow_table(struct fc_sim_model *model)
 	model->table = grow(model->table, model->table_size * sizeof(*model->table));
 	memset(model->table, 0, model->table_size * sizeof(*model->table));
 	for (uint32_t node = 1; node < model->node_count; node++)
-		*place_of(model, model->nodes[node].key) = node;
+		*place_of(model, model->nodes[node].space, model->nodes[node].key) = node;
 }
 
 /* Callers may bring keys of their own (flatcake.h), and poor ones: a sibling's key may differ in one half only, so that
@@ -61,10 +62,10 @@ static struct fc_key key_of(struct fc_key parent, uint64_t tokens)
 	return key;
 }
 
-uint32_t fc_sim_model_child(struct fc_sim_model *model, uint32_t parent, uint64_t tokens)
+uint32_t fc_sim_model_child(struct fc_sim_model *model, uint32_t space, uint32_t parent, uint64_t tokens)
 {
 	struct fc_key key = key_of(model->nodes[parent].key, tokens);
-	uint32_t *place = place_of(model, key);
+	uint32_t *place = place_of(model, space, key);
 	if (*place != 0)
 		return *place;
 	if (model->node_count == model->node_room) {
@@ -75,12 +76,23 @@ uint32_t fc_sim_model_child(struct fc_sim_model *model, uint32_t parent, uint64_
 	model->nodes[node] = (struct fc_sim_node){
 		.key = key,
 		.parent = parent,
+		.space = space,
+		.tokens = tokens,
 		.depth = model->nodes[parent].depth + 1,
 	};
 	*place = node;
 	if (model->node_count * 2 > model->table_size)
 		grow_table(model);
 	return node;
+}
+
+uint32_t fc_sim_model_translate(struct fc_sim_model *model, uint32_t node, uint32_t space)
+{
+	if (node == FC_SIM_ROOT || model->nodes[node].space == space)
+		return node;
+	uint64_t tokens = model->nodes[node].tokens;
+	uint32_t parent = fc_sim_model_translate(model, model->nodes[node].parent, space);
+	return fc_sim_model_child(model, space, parent, tokens);
 }
 
 uint32_t fc_sim_model_ancestor(const struct fc_sim_model *model, uint32_t node, uint32_t depth)

@@ -3,6 +3,8 @@
  *     root --> a1 --> a2 --> a3            a node is a block on a path; its key says all that came before it, so
  *                      '---> b3 --> b4     two conversations that agree share nodes, and a branch is a second child
  *
+ * Namespaces are trees of their own: the same tokens have the same key, and are another node.
+ *
  * A node knows whether a reader may be given it (some save of it was acknowledged, or is under way), and whether it
  * must survive (the save that brought it was reported durable). A claim is one acknowledged save: this path, to this
  * depth, is there as long as nothing was reclaimed or damaged since. */
@@ -17,6 +19,8 @@
 struct fc_sim_node {
 	struct fc_key key;
 	uint32_t parent;
+	uint32_t space;            /* namespace */
+	uint64_t tokens;           /* that it was made from */
 	uint32_t depth;            /* blocks of the path that ends here */
 	uint32_t open_saves;       /* under way, or interrupted by a crash: may be there */
 	bool is_saved;             /* acknowledged once */
@@ -45,8 +49,11 @@ struct fc_sim_model {
 void fc_sim_model_init(struct fc_sim_model *model);
 void fc_sim_model_deinit(struct fc_sim_model *model);
 
-/* The block behind `parent` whose tokens are `tokens`: the same node for the same tokens. */
-uint32_t fc_sim_model_child(struct fc_sim_model *model, uint32_t parent, uint64_t tokens);
+/* The block of a namespace behind `parent` whose tokens are `tokens`: the same node for the same tokens. */
+uint32_t fc_sim_model_child(struct fc_sim_model *model, uint32_t space, uint32_t parent, uint64_t tokens);
+
+/* The path that ends at `node`, with the same tokens in another namespace. */
+uint32_t fc_sim_model_translate(struct fc_sim_model *model, uint32_t node, uint32_t space);
 
 /* Node at `depth` on the path that ends at `node`. */
 uint32_t fc_sim_model_ancestor(const struct fc_sim_model *model, uint32_t node, uint32_t depth);

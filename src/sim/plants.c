@@ -42,6 +42,19 @@ static const char *const names[FC_PLANT_COUNT] = {
 	[FC_PLANT_ENDLESS_SPILL] = "endless-spill",
 	[FC_PLANT_FOREIGN_QUOTA] = "foreign-quota",
 	[FC_PLANT_LEAK] = "leak",
+	[FC_PLANT_NO_FENCE] = "no-fence",
+	[FC_PLANT_DEAD_LEASE] = "dead-lease",
+	[FC_PLANT_EARLY_ORPHAN] = "early-orphan",
+	[FC_PLANT_FORGET_CROSSED] = "forget-crossed",
+	[FC_PLANT_DURABLE_UNHEARD] = "durable-unheard",
+	[FC_PLANT_TRUSTED_REPORT] = "trusted-report",
+	[FC_PLANT_COMMON_SALT] = "common-salt",
+	[FC_PLANT_ANY_VERSION] = "any-version",
+	[FC_PLANT_SILENT_ABORT] = "silent-abort",
+	[FC_PLANT_COMMIT_OF_THE_LOST] = "commit-of-the-lost",
+	[FC_PLANT_EARLY_UNLOCK] = "early-unlock",
+	[FC_PLANT_NUMBERS_ANEW] = "numbers-anew",
+	[FC_PLANT_NOT_ASKED_AGAIN] = "not-asked-again",
 };
 
 const char *fc_sim_plant_name(int plant)

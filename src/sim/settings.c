@@ -128,3 +128,42 @@ void fc_sim_settings_choose(struct fc_sim_settings *settings, struct fc_random *
 	settings->pace_ns = fc_random_between(random, 20000, 4000000);
 	choose_owners(settings, random);
 }
+
+/* ---- the wired world ---- */
+
+static void choose_limits(struct fc_server_limits *limits, struct fc_random *random)
+{
+	fc_server_limits_init(limits);
+	limits->clients_max = FC_SIM_CONNECTIONS_MAX;
+	limits->requests_max = 64;
+	limits->unsent_bytes_max = fc_random_between(random, 64, 512) << 10;
+	limits->hello_timeout_ns = fc_random_between(random, 1, 10) * SECOND_NS;
+	limits->lease_timeout_ns =
+		fc_random_below(random, 4) == 0 ? fc_random_between(random, 1, 20) * SECOND_NS : 1000000 * SECOND_NS;
+	limits->io_timeout_ns = fc_random_between(random, 1, 30) * SECOND_NS;
+	limits->damages_max = (uint32_t)fc_random_between(random, 1, 16);
+}
+
+void fc_sim_settings_choose_wire(struct fc_sim_settings *settings, struct fc_random *random)
+{
+	static const uint64_t delays_ns[] = {0, 1000, 50000, 1000000, 20000000};
+	static const uint64_t pieces[] = {64, 700, 4096, 65536};
+	settings->engine_count = (uint32_t)fc_random_between(random, 1, FC_SIM_ENGINES_MAX);
+	settings->space_count = settings->engine_count > 1 ? (uint32_t)fc_random_between(random, 1, 2) : 1;
+	settings->delay_ns_max = pick(random, delays_ns, fc_array_len(delays_ns));
+	settings->piece_bytes_max = pick(random, pieces, fc_array_len(pieces));
+	settings->stream_bytes_max = fc_random_between(random, 4, 200) << 10;
+	settings->answer_timeout_ns = fc_random_between(random, 2, 10) * SECOND_NS;
+	settings->reconnect_timeout_ns = fc_random_between(random, 1, 20) * SECOND_NS;
+	/* Longer than anybody is deaf: who has not closed its connection by then never will. */
+	settings->fence_timeout_ns = fc_random_between(random, 3, 6) * settings->answer_timeout_ns;
+	settings->drain_timeout_ns = fc_random_between(random, 0, 5000) * 1000000;
+	settings->probe_ns = fc_random_between(random, 1, 200) * 1000000;
+	settings->retry_ns = fc_random_between(random, 1, 100) * 1000000;
+	settings->media[FC_MEMORY].is_durable = true; /* the mapping outlives the daemon */
+	if (settings->core.catalog.owner_count > 0)
+		settings->core.catalog.owner_count = settings->space_count;
+	for (uint32_t i = 0; i < settings->core.catalog.owner_count; i++)
+		settings->owners[i].tag = fc_server_namespace_tag(fc_sim_space_name(i));
+	choose_limits(&settings->limits, random);
+}

@@ -15,24 +15,26 @@
 
 /* ---- sessions ---- */
 
-uint32_t fc_sim_next_block(struct fc_sim *sim, uint32_t tip)
+uint32_t fc_sim_next_block(struct fc_sim *sim, uint32_t space, uint32_t tip)
 {
 	bool is_common = fc_random_below(&sim->random, 6) == 0;
 	uint64_t tokens = is_common ? fc_random_below(&sim->random, 8) : fc_random_u64(&sim->random) | 3;
-	return fc_sim_model_child(&sim->model, tip, tokens);
+	return fc_sim_model_child(&sim->model, space, tip, tokens);
 }
 
 static uint32_t grow_path(struct fc_sim *sim, uint32_t tip, uint64_t blocks)
 {
 	for (uint64_t i = 0; i < blocks; i++)
-		tip = fc_sim_next_block(sim, tip);
+		tip = fc_sim_next_block(sim, 0, tip);
 	return tip;
 }
 
 static void give_owner(struct fc_sim *sim, struct fc_sim_session *session)
 {
 	uint32_t count = sim->settings.core.catalog.owner_count;
-	if (count == 0)
+	if (sim->is_wired) /* the owner is the namespace, and the daemon says so */
+		session->space = (uint32_t)fc_random_below(&sim->random, sim->settings.space_count);
+	if (count == 0 || sim->is_wired)
 		return;
 	session->owner = sim->settings.owners[fc_random_below(&sim->random, count)].tag;
 	session->id.high = (uint64_t)session->owner << 48 | (session->id.high & (UINT64_MAX >> 16));
@@ -50,6 +52,7 @@ static void begin_session(struct fc_sim *sim, struct fc_sim_session *session)
 	const struct fc_sim_session *other = &sim->sessions[fc_random_below(random, sim->settings.session_count)];
 	bool has_prompt = sim->settings.prompt_count > 0;
 	uint32_t prompt = has_prompt ? sim->prompts[fc_random_below(random, sim->settings.prompt_count)] : FC_SIM_ROOT;
+	prompt = fc_sim_model_translate(&sim->model, prompt, session->space);
 	if (fc_random_below(random, 4) == 0)
 		session->id = (struct fc_session_id){0, 0};
 	if (session->kind == FC_SIM_AGENT)
@@ -59,7 +62,7 @@ static void begin_session(struct fc_sim *sim, struct fc_sim_session *session)
 		session->shared_blocks = sim->model.nodes[prompt].depth;
 	}
 	if (session->kind == FC_SIM_TWIN) {
-		session->tip = other->tip;
+		session->tip = fc_sim_model_translate(&sim->model, other->tip, session->space);
 		session->shared_blocks = other->shared_blocks;
 		if (fc_random_below(random, 2) == 0) {
 			session->id = other->id;
@@ -93,7 +96,7 @@ static void start_turn(struct fc_sim *sim)
 		return;
 	for (uint32_t i = 0; i < sim->settings.client_count; i++) {
 		struct fc_sim_client *client = &sim->clients[(first + i) % sim->settings.client_count];
-		if (client->state != FC_CLIENT_IDLE)
+		if (!fc_sim_client_may_start(sim, client, session->space))
 			continue;
 		fc_sim_client_start(sim, client, number);
 		return;
@@ -108,13 +111,18 @@ void fc_sim_workload_init(struct fc_sim *sim)
 		begin_session(sim, &sim->sessions[i]);
 }
 
+struct fc_session_id fc_sim_stored_id(const struct fc_sim *sim, const struct fc_sim_session *session)
+{
+	return sim->is_wired ? fc_server_session_id(fc_sim_space_name(session->space), session->id) : session->id;
+}
+
 /* ---- the operator ---- */
 
 static void evict(struct fc_sim *sim)
 {
 	const struct fc_sim_session *session =
 		&sim->sessions[fc_random_below(&sim->random, sim->settings.session_count)];
-	int code = fc_catalog_evict(fc_core_catalog(sim->core), session->id);
+	int code = fc_catalog_evict(fc_core_catalog(sim->holder.core), fc_sim_stored_id(sim, session));
 	fc_sim_note(&sim->notes, "evict session %llx: %lld", session->id.high, (uint64_t)(int64_t)code, 0, 0);
 	if (code != FC_OK && code != FC_ENOENT && code != FC_EBUSY)
 		fc_sim_broken(&sim->notes, "evict: %s", fc_code_text(code));
@@ -131,17 +139,12 @@ static bool pick_segment(struct fc_sim *sim, struct fc_placed *placed, uint64_t 
 	if (sim->model.claim_count == 0)
 		return false;
 	uint32_t node = sim->model.claims[fc_random_below(&sim->breakage, sim->model.claim_count)].node;
-	double probability = sim->memory.fail_probability;
-	sim->memory.fail_probability = 0;
-	uint32_t depth = fc_sim_model_keys(&sim->model, node, keys);
-	int code = fc_catalog_match(fc_core_catalog(sim->core), keys, depth, 0, false, &path);
-	sim->memory.fail_probability = probability;
-	bool is_found = code == FC_OK && path.placed_count > 0;
+	bool is_found = fc_sim_match(sim, node, 0, keys, &path) == FC_OK && path.placed_count > 0;
 	if (is_found) {
 		*placed = path.placed[fc_random_below(&sim->breakage, path.placed_count)];
 		is_found = fc_shape_bytes(&sim->settings.geometry, placed->shape, placed->align, bytes) == FC_OK;
 	}
-	fc_path_deinit(&path, &sim->memory.alloc);
+	fc_path_deinit(&path, &sim->holder.memory.alloc);
 	return is_found;
 }
 
@@ -217,6 +220,33 @@ static struct fc_sim_client *any_client(struct fc_sim *sim, struct fc_random *ra
 	return &sim->clients[fc_random_below(random, sim->settings.client_count)];
 }
 
+static struct fc_sim_engine *any_engine(struct fc_sim *sim, struct fc_random *random)
+{
+	return &sim->engines[fc_random_below(random, sim->settings.engine_count)];
+}
+
+static void go_deaf(struct fc_sim *sim, struct fc_sim_engine *engine)
+{
+	uint64_t longest_ns = 2 * sim->settings.answer_timeout_ns;
+	engine->deaf_until_ns = sim->notes.now_ns + fc_random_below(&sim->breakage, longest_ns);
+	engine->disturbances++;
+	fc_sim_note(&sim->notes, "engine %llu reads nothing until %llu", engine->number, engine->deaf_until_ns, 0, 0);
+}
+
+static void break_wires(struct fc_sim *sim)
+{
+	const double *probability = sim->faults.probability;
+	struct fc_random *random = &sim->breakage;
+	if (fc_sim_happens(random, probability[FC_FAULT_ENGINE_CRASH]))
+		fc_sim_engine_kill(sim, any_engine(sim, random), fc_random_below(random, 4 * sim->settings.retry_ns));
+	if (fc_sim_happens(random, probability[FC_FAULT_CUT]))
+		fc_sim_engine_cut(sim, any_engine(sim, random));
+	if (fc_sim_happens(random, probability[FC_FAULT_DEAF]))
+		go_deaf(sim, any_engine(sim, random));
+	if (fc_sim_happens(random, probability[FC_FAULT_STRANGER]))
+		fc_sim_stranger(sim);
+}
+
 static void break_something(struct fc_sim *sim)
 {
 	const double *probability = sim->faults.probability;
@@ -228,6 +258,8 @@ static void break_something(struct fc_sim *sim)
 		jump(sim);
 	if (fc_sim_happens(random, probability[FC_FAULT_VANISH]))
 		fc_sim_client_vanish(sim, any_client(sim, random));
+	if (sim->is_wired)
+		break_wires(sim);
 	if (fc_sim_happens(random, probability[FC_FAULT_CRASH]))
 		fc_sim_crash(sim, false);
 	if (fc_sim_happens(random, probability[FC_FAULT_POWER]))
@@ -241,13 +273,35 @@ static void continue_some(struct fc_sim *sim)
 		fc_sim_client_continue(sim, &sim->clients[(first + i) % sim->settings.client_count]);
 }
 
+static void take_some(struct fc_sim *sim)
+{
+	struct fc_sim_process *process = &sim->holder;
+	if (sim->is_wired)
+		process = &any_engine(sim, &sim->random)->process;
+	if (process->is_opened)
+		fc_sim_client_take(sim, process);
+}
+
+void fc_sim_engines_operation(struct fc_sim *sim)
+{
+	uint64_t choice = fc_random_below(&sim->random, 4);
+	if (choice == 0)
+		start_turn(sim);
+	else if (choice == 1)
+		take_some(sim);
+	else if (choice == 2)
+		continue_some(sim);
+	else if (fc_random_below(&sim->random, 4) == 0)
+		fc_sim_client_cancel(sim, any_client(sim, &sim->random));
+}
+
 static void do_something(struct fc_sim *sim)
 {
 	uint64_t choice = fc_random_below(&sim->random, 1000);
 	if (choice < 400) {
 		start_turn(sim);
 	} else if (choice < 600) {
-		fc_sim_client_take(sim);
+		take_some(sim);
 	} else if (choice < 900) {
 		continue_some(sim);
 	} else if (choice < 930) {
@@ -259,6 +313,8 @@ static void do_something(struct fc_sim *sim)
 	} else {
 		fc_sim_check_lease(sim, any_client(sim, &sim->random));
 		fc_sim_check_claims(sim, 2);
+		if (sim->is_wired && choice % 4 == 0)
+			fc_sim_engine_lie(sim, any_client(sim, &sim->random));
 	}
 }
 

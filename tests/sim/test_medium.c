@@ -178,7 +178,7 @@ static void what_is_stuck_returns_when_it_is_released(void **state)
 	submit(&world, FC_IO_READ, 0, ALIGN);
 	assert_true(fc_sim_medium_next_ns(world.medium) == FC_SIM_NEVER_NS);
 	assert_int_equal(fc_sim_medium_stuck_count(world.medium), 1);
-	fc_sim_medium_release(world.medium, 10);
+	fc_sim_medium_release(world.medium, NULL, 10);
 	assert_int_equal(finish(&world), ALIGN);
 	fc_sim_medium_free(world.medium);
 }
