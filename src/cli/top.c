@@ -54,7 +54,7 @@ static const char *seconds_text(double seconds, char text[FC_HUMAN_BYTES])
 	return text;
 }
 
-/* Upper bound of the bucket that holds the quantile. */
+/* Upper bound of the bucket that holds the quantile; of the first and the last bucket only one bound is known. */
 static const char *quantile_text(const json_t *status, const char *name, double share, char text[FC_HUMAN_BYTES])
 {
 	const json_t *bounds = at(status, name, "bounds_seconds"), *counts = at(status, name, "counts");
@@ -64,11 +64,12 @@ static const char *quantile_text(const json_t *status, const char *name, double 
 		if ((double)below < share * (double)count)
 			continue;
 		const json_t *bound = json_array_get(bounds, bucket);
-		if (json_is_number(bound))
+		if (json_is_number(bound) && bucket > 0)
 			return seconds_text(json_number_value(bound), text);
-		char longest[FC_HUMAN_BYTES];
-		seconds_text(bucket > 0 ? json_number_value(json_array_get(bounds, bucket - 1)) : 0, longest);
-		snprintf(text, FC_HUMAN_BYTES, "over %.20s", longest);
+		const json_t *nearest = json_is_number(bound) ? bound : json_array_get(bounds, bucket - (bucket > 0));
+		char limit[FC_HUMAN_BYTES];
+		snprintf(text, FC_HUMAN_BYTES, "%s %.20s", json_is_number(bound) ? "below" : "over",
+			 seconds_text(json_number_value(nearest), limit));
 		return text;
 	}
 	snprintf(text, FC_HUMAN_BYTES, "n/a");
