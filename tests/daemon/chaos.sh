@@ -29,7 +29,7 @@ fail() {
 
 start_daemon() {
 	"$FLATCAKED" --socket "$socket" --ssd-path "$work/ssd.arena" --memory-path "$shm/memory.arena" \
-		--lock-path "$work/clients.lock" --ssd 192MiB --memory 16MiB --memory-reclaim spill --scale 64 \
+		--lock-path "$work/clients.lock" --ssd 64MiB --memory 8MiB --memory-reclaim spill --scale 64 \
 		--window 8MiB --http-listen off --fence-timeout 20s >>"$work/daemon.log" 2>&1 &
 	daemon=$!
 }
@@ -45,11 +45,18 @@ await_daemon() {
 	return 1
 }
 
-# Replays its trace again and again; leaves a line for every run: the exit status, and what was wrong with slices.
+# Replays in turn a trace that others replay too, which is there after a while, and one that nobody has seen, so that there
+# is always something to write, and room to be made for it. Leaves a line for every run: the exit status, and what was
+# wrong with slices.
 replay_for_ever() { # NUMBER
-	local run=0
+	local run=0 trace
 	while [ ! -e "$work/stop" ]; do
-		"$FLATCAKE" replay "$work/trace.$(($1 % 3)).tar" --daemon "$socket" --scale 64 --window 8MiB --streams 2 \
+		trace=$work/trace.$(($1 % 3)).tar
+		if [ $((run % 2)) -eq 1 ]; then
+			trace=$work/trace.own.$1.tar
+			"$FLATCAKE" gen --seed "$1$run" --sessions 5 --turns 8 --length 0.3 --output "$trace" >/dev/null
+		fi
+		"$FLATCAKE" replay "$trace" --daemon "$socket" --scale 64 --window 8MiB --streams 2 \
 			--json "$work/result.$1.json" >"$work/out.$1" 2>"$work/err.$1"
 		status=$?
 		wrong=$(sed -n 's/^ *"mismatches": \([0-9]*\),*/\1/p' "$work/result.$1.json" 2>/dev/null)
