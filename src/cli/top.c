@@ -123,9 +123,9 @@ static void print_hits(const struct sample *before, const struct sample *now, FI
 static uint64_t read_limit(const json_t *status)
 {
 	size_t index;
-	json_t *arena;
-	json_array_foreach(at(status, "arenas", NULL), index, arena)
-	{
+	const json_t *arenas = at(status, "arenas", NULL);
+	for (index = 0; index < json_array_size(arenas); index++) {
+		const json_t *arena = json_array_get(arenas, index);
 		const char *medium = json_string_value(json_object_get(arena, "medium"));
 		if (medium != NULL && strcmp(medium, "ssd") == 0)
 			return count_at(arena, "read_limit_bytes_per_second", NULL);
@@ -186,14 +186,14 @@ static int print_arenas(const json_t *status, FILE *out)
 	struct fc_table table;
 	char text[FC_HUMAN_BYTES], name[128];
 	size_t index;
-	json_t *arena;
+	const json_t *arenas = at(status, "arenas", NULL);
 	fc_table_init(&table, "lrrrrrrrr");
 	static const char *const heads[] = {"arena",  "used",     "of",           "",         "sessions",
 					    "pieces", "segments", "largest free", "reclaimed"};
 	for (size_t head = 0; head < fc_array_len(heads); head++)
 		fc_table_cell(&table, "%s", heads[head]);
-	json_array_foreach(at(status, "arenas", NULL), index, arena)
-	{
+	for (index = 0; index < json_array_size(arenas); index++) {
+		const json_t *arena = json_array_get(arenas, index);
 		uint64_t used = count_at(arena, "bytes_used", NULL), bytes = count_at(arena, "bytes", NULL);
 		fc_table_cell(&table, "%s", text_at(arena, "medium", name));
 		fc_table_cell(&table, "%s", fc_human_bytes(used, text));
@@ -233,12 +233,12 @@ static int print_clients(const json_t *clients, FILE *out)
 	static const char *const heads[] = {"client", "namespace", "process", "hit rate", "loads",
 					    "ready",  "prepare",   "leases",  "reserved", "connected"};
 	struct fc_table table;
-	size_t index;
-	json_t *client;
+	const json_t *list = at(clients, "clients", NULL);
 	fc_table_init(&table, "llrrrrrrrr");
 	for (size_t head = 0; head < fc_array_len(heads); head++)
 		fc_table_cell(&table, "%s", heads[head]);
-	json_array_foreach(at(clients, "clients", NULL), index, client) add_client(&table, client);
+	for (size_t index = 0; index < json_array_size(list); index++)
+		add_client(&table, json_array_get(list, index));
 	fputc('\n', out);
 	int code = fc_table_print(&table, out);
 	fc_table_deinit(&table);
@@ -250,31 +250,42 @@ struct waiter {
 	double priority;
 };
 
-static int by_priority(const void *a, const void *b)
+/* Keeps the highest priorities, in order. */
+static void keep_waiter(struct waiter *kept, size_t *count, struct waiter next)
 {
-	const struct waiter *left = a, *right = b;
-	return (left->priority < right->priority) - (left->priority > right->priority);
+	size_t place = *count;
+	while (place > 0 && kept[place - 1].priority < next.priority)
+		place--;
+	if (place == WAITERS_SHOWN)
+		return;
+	*count += *count < WAITERS_SHOWN;
+	for (size_t moved = *count - 1; moved > place; moved--)
+		kept[moved] = kept[moved - 1];
+	kept[place] = next;
 }
 
 static int print_waiters(const json_t *clients, FILE *out)
 {
-	struct waiter found[256];
-	size_t count = 0, client_at, waiter_at;
-	json_t *client, *waiter;
-	json_array_foreach(at(clients, "clients", NULL), client_at, client)
-		json_array_foreach(at(client, "waiters", NULL), waiter_at, waiter) if (count < fc_array_len(found))
-			found[count++] =
-				(struct waiter){client, waiter, json_number_value(at(waiter, "priority", NULL))};
+	struct waiter found[WAITERS_SHOWN];
+	size_t count = 0;
+	const json_t *list = at(clients, "clients", NULL);
+	for (size_t client_at = 0; client_at < json_array_size(list); client_at++) {
+		const json_t *client = json_array_get(list, client_at), *waiters = at(client, "waiters", NULL);
+		for (size_t index = 0; index < json_array_size(waiters); index++) {
+			const json_t *waiter = json_array_get(waiters, index);
+			double priority = json_number_value(at(waiter, "priority", NULL));
+			keep_waiter(found, &count, (struct waiter){client, waiter, priority});
+		}
+	}
 	if (count == 0)
 		return FC_OK;
-	qsort(found, count, sizeof(found[0]), by_priority);
 	struct fc_table table;
 	char text[FC_HUMAN_BYTES], name[128];
 	fc_table_init(&table, "lrrr");
 	static const char *const heads[] = {"waits for SSD", "size", "waited", "priority"};
 	for (size_t head = 0; head < fc_array_len(heads); head++)
 		fc_table_cell(&table, "%s", heads[head]);
-	for (size_t row = 0; row < count && row < WAITERS_SHOWN; row++) {
+	for (size_t row = 0; row < count; row++) {
 		fc_table_cell(&table, "%s #%llu", text_at(found[row].client, "program", name),
 			      (unsigned long long)count_at(found[row].waiter, "request", NULL));
 		fc_table_cell(&table, "%s", fc_human_bytes(count_at(found[row].waiter, "ssd_bytes", NULL), text));

@@ -2,7 +2,7 @@
 """Looks at flatcaked's status page through a headless Chromium, as tests/report/pages.py looks at reports: on a phone, on a
 desktop in the light and in the dark, while the daemon behind it goes on.
 
-    page.py [--shots FOLDER] [--segments-min N] URL
+    page.py [--shots FOLDER] [--segments-min N] [--view NAME] URL
     page.py --gone URL PID        the page while process PID, the daemon, ends
 
 Checked: the page asks its own daemon only and writes nothing to the console; what it shows is what /v1/... says; the map
@@ -147,7 +147,7 @@ def check_view(browser, url, view, arguments):
     browser.call("Emulation.setEmulatedMedia",
                  features=[{"name": "prefers-color-scheme", "value": "dark" if is_dark else "light"}])
     browser.open(url)
-    if not wait_for(browser, "Number(document.documentElement.dataset.updates || 0) >= 5"):
+    if not wait_for(browser, "Number(document.documentElement.dataset.updates || 0) >= 3"):
         return ["the page is not updated: failures " + str(browser.evaluate("document.documentElement.dataset.failures"))]
     status, result = ask(url, "v1/status"), browser.evaluate(CHECK)
     found = result["found"] + check_share(status, result, "ssd") + check_share(status, result, "memory")
@@ -172,7 +172,7 @@ def check_view(browser, url, view, arguments):
     if point["told"].startswith("session ") and not (point["picked"] < point["before"] == point["after"]):
         found.append(f"clicking marks nothing: {point}")
     updates = browser.evaluate("Number(document.documentElement.dataset.updates)")
-    wait_for(browser, f"Number(document.documentElement.dataset.updates) >= {updates + 5}")
+    wait_for(browser, f"Number(document.documentElement.dataset.updates) >= {updates + 3}")
     if browser.evaluate(CHECK)["ssd"]["sum"] == result["ssd"]["sum"]:
         found.append("the map does not change")
     return found + complaints_of(browser, url)
@@ -194,6 +194,7 @@ def main():
     options.add_argument("--shots")
     options.add_argument("--segments-min", type=int, default=0)
     options.add_argument("--gone", action="store_true")
+    options.add_argument("--view", choices=VIEWS, help="this one alone")
     options.add_argument("url")
     options.add_argument("pid", nargs="?", type=int)
     arguments = options.parse_args()
@@ -202,7 +203,7 @@ def main():
         browser = Browser(shutil.which("chromium"), profile)
         if arguments.gone:
             complaints += check_gone(browser, arguments.url, arguments.pid)
-        for view in [] if arguments.gone else VIEWS:
+        for view in [] if arguments.gone else [arguments.view] if arguments.view else VIEWS:
             complaints += [f"{view}: {text}" for text in check_view(browser, arguments.url, view, arguments)]
         browser.close()
     for complaint in complaints:

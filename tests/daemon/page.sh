@@ -16,5 +16,5 @@ serve "$work"
 /usr/bin/python3 "$checker" --gone "$url" "$server_pid" || failed=1
 wait "$server_pid" 2>/dev/null
 serve "$work" big
-/usr/bin/python3 "$checker" --segments-min 100000 "$url" || failed=1
+/usr/bin/python3 "$checker" --segments-min 100000 --view desktop "$url" || failed=1
 exit $failed

@@ -16,6 +16,8 @@ for words in '^flatcaked [0-9.]*  ready  up ' 'hit rate   n/a now, 9[0-9.]* % si
 done
 grep -q "$(printf '\033')" "$work/once" && complain "there are terminal codes in a pipe"
 grep -Eq 'nan|inf|null' "$work/once" && complain "a number is none"
+awk '/^waits for SSD/ { on = 1; next } on && NF { count++; if (last != "" && $NF > last) exit 1; last = $NF } END { exit count > 8 }' \
+	"$work/once" || complain "waiters are too many, or not in order of priority"
 [ $failed -eq 0 ] || cat "$work/once"
 
 # Two screens: the second knows what happens now.
