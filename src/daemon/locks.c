@@ -12,6 +12,8 @@
 #include <unistd.h>
 
 #define BASE_BITS 40
+/* Bytes of one run: more clients than it will have. */
+#define RUN_BYTES (1ull << 32)
 
 struct fc_locks {
 	int fd;       /* the daemon's own */
@@ -103,6 +105,11 @@ static bool is_held(int fd, struct flock lock)
 	return fcntl(fd, F_OFD_GETLK, &lock) != 0 || lock.l_type != F_UNLCK;
 }
 
+static enum fc_lock_state worse(enum fc_lock_state a, enum fc_lock_state b)
+{
+	return a > b ? a : b;
+}
+
 static enum fc_lock_state state_of(const struct fc_locks *locks, struct flock lock)
 {
 	if (is_held(locks->fd, lock))
@@ -115,8 +122,10 @@ enum fc_lock_state fc_locks_state(const struct fc_locks *locks, uint64_t number)
 	return state_of(locks, lock_on(locks, number, F_WRLCK));
 }
 
-enum fc_lock_state fc_locks_state_of_all(const struct fc_locks *locks)
+enum fc_lock_state fc_locks_state_before(const struct fc_locks *locks)
 {
-	struct flock everything = {.l_type = F_WRLCK, .l_whence = SEEK_SET}; /* length 0: to the end of all files */
-	return state_of(locks, everything);
+	struct flock below = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_len = (off_t)locks->base};
+	struct flock above = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = (off_t)(locks->base + RUN_BYTES)};
+	enum fc_lock_state state = locks->base == 0 ? FC_LOCK_FREE : state_of(locks, below);
+	return worse(state, state_of(locks, above)); /* length 0: to the end of all files */
 }

@@ -34,7 +34,7 @@ enum fc_lock_state {
 	FC_LOCK_HELD = 2,
 };
 enum fc_lock_state fc_locks_state(const struct fc_locks *locks, uint64_t number);
-/* Of anybody, this run's or an earlier one's. */
-enum fc_lock_state fc_locks_state_of_all(const struct fc_locks *locks);
+/* Of all clients of earlier runs. */
+enum fc_lock_state fc_locks_state_before(const struct fc_locks *locks);
 
 #endif

@@ -82,7 +82,7 @@ void fc_daemon_on_opened(void *context, int code, const struct fc_error *error)
 
 static void look_at_fence(struct fc_daemon *daemon, uint64_t now_ns)
 {
-	enum fc_lock_state state = fc_locks_state_of_all(daemon->locks);
+	enum fc_lock_state state = fc_locks_state_before(daemon->locks);
 	bool is_over = state == FC_LOCK_FREE || (state == FC_LOCK_IN_FLIGHT && now_ns >= daemon->fence_flight_end_ns);
 	if (!is_over && now_ns < daemon->fence_end_ns)
 		return;
@@ -106,12 +106,11 @@ void fc_daemon_drain(struct fc_daemon *daemon, const char *why)
 {
 	if (daemon->state == FC_DAEMON_DRAINING)
 		return;
-	bool is_serving = daemon->state != FC_DAEMON_OPENING;
 	set_state(daemon, FC_DAEMON_DRAINING);
 	fc_log(FC_LOG_INFO, "stopping", "%s", why);
 	fc_notify_stopping(&daemon->notify, why);
 	daemon->drain_end_ns = fc_daemon_now_ns() + daemon->settings->config.drain_timeout_ns;
-	if (is_serving)
+	if (daemon->server != NULL)
 		fc_server_drain(daemon->server);
 }
 
