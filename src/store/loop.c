@@ -312,20 +312,29 @@ static void refuse_commands(struct fc_store *store)
 	pthread_mutex_unlock(&store->mutex);
 }
 
-static void close_all(struct fc_store *store)
-{
-	fc_core_free(store->core);
-	fc_remote_close(store->remote);
-	for (int medium = 0; medium < FC_MEDIUM_COUNT; medium++)
-		fc_media_close(store->media[medium]);
-	fc_device_close(store->device);
-}
-
 static unsigned step_remote(struct fc_store *store)
 {
 	struct fc_clock clock = fc_clock_real();
 	fc_report_step(&store->report, store->core, fc_remote_client(store->remote), fc_clock_now_ns(&clock));
 	return fc_remote_step(store->remote);
+}
+
+/* What has happened since the last report must not be missing from the daemon's sums. */
+static void leave_report(struct fc_store *store)
+{
+	store->report.next_ns = 0;
+	(void)step_remote(store);
+}
+
+static void close_all(struct fc_store *store)
+{
+	if (store->remote != NULL && store->core != NULL)
+		leave_report(store);
+	fc_core_free(store->core);
+	fc_remote_close(store->remote);
+	for (int medium = 0; medium < FC_MEDIUM_COUNT; medium++)
+		fc_media_close(store->media[medium]);
+	fc_device_close(store->device);
 }
 
 void *fc_store_thread(void *context)
