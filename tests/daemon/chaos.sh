@@ -30,7 +30,7 @@ fail() {
 start_daemon() {
 	"$FLATCAKED" --socket "$socket" --ssd-path "$work/ssd.arena" --memory-path "$shm/memory.arena" \
 		--lock-path "$work/clients.lock" --ssd 64MiB --memory 8MiB --memory-reclaim spill --scale 64 \
-		--window 8MiB --http-listen off --fence-timeout 20s >>"$work/daemon.log" 2>&1 &
+		--window 8MiB --http-listen 127.0.0.1:0 --log-format json --fence-timeout 20s >>"$work/daemon.log" 2>&1 &
 	daemon=$!
 }
 
@@ -65,6 +65,28 @@ replay_for_ever() { # NUMBER
 		run=$((run + 1))
 		[ $status -eq 0 ] || sleep 0.2
 	done
+}
+
+metric() { # NAME, of the last daemon
+	local port
+	port=$(sed -n 's/.*"kind":"http".* port \([0-9]*\)".*/\1/p' "$work/daemon.log" | tail -n 1)
+	exec 3<>"/dev/tcp/127.0.0.1/$port" || return
+	printf 'GET /metrics HTTP/1.0\r\nHost: 127.0.0.1:%s\r\n\r\n' "$port" >&3
+	tr -d '\r' <&3 | awk -v name="$1" '$1 == name { print $2 }'
+	exec 3>&-
+}
+
+# With nobody there any more, nothing is held for anybody.
+check_rest() {
+	for _ in $(seq 20); do
+		left=
+		for name in flatcake_clients flatcake_leases flatcake_reservations_orphaned; do
+			[ "$(metric $name)" = 0 ] || left="$left $name $(metric $name)"
+		done
+		[ -z "$left" ] && return
+		sleep 0.1
+	done
+	fail "after two seconds of rest:$left"
 }
 
 random() { # BELOW
@@ -105,7 +127,7 @@ touch "$work/stop"
 wait "${children[@]}" 2>/dev/null
 children=()
 await_daemon || fail "the daemon does not answer after all of this"
-"$FLATCAKE" top --once --socket "$socket" >"$work/top" 2>/dev/null
+check_rest
 kill -TERM $daemon
 for _ in $(seq 300); do
 	kill -0 $daemon 2>/dev/null || break
