@@ -133,7 +133,9 @@ static void go_on_stopping(struct fc_daemon *daemon, uint64_t now_ns)
 		begin_to_close(daemon, now_ns);
 	if (!daemon->is_closing)
 		return;
-	if (daemon->has_open_ended && (!daemon->is_core_open || fc_core_is_idle(daemon->core))) {
+	bool is_at_rest = daemon->has_open_ended && (!daemon->is_core_open || fc_core_is_idle(daemon->core)) &&
+			  (daemon->server == NULL || fc_server_is_at_rest(daemon->server));
+	if (is_at_rest) {
 		uv_stop(&daemon->loop);
 	} else if (now_ns >= daemon->drain_end_ns) {
 		fc_log(FC_LOG_ERROR, "not-at-rest",

@@ -36,7 +36,8 @@ struct fc_connection {
 	struct fc_link link;       /* daemon->connections or ->gone */
 	struct fc_link dirty_link; /* daemon->dirty */
 	uv_poll_t poll;
-	int fd; /* -1: closed */
+	int fd;     /* -1: closed */
+	int events; /* that the loop waits for: starting anew costs a system call */
 	struct fc_server_client *client;
 	uint64_t number;
 	bool has_lock; /* its descriptors were sent */
@@ -329,6 +330,13 @@ static bool transmit(struct fc_connection *connection)
 
 static void on_ready(uv_poll_t *handle, int status, int events);
 
+static void wait_for(struct fc_connection *connection, int events)
+{
+	if (connection->events != events)
+		fc_check(uv_poll_start(&connection->poll, events, on_ready) == 0);
+	connection->events = events;
+}
+
 static void flush(struct fc_connection *connection)
 {
 	fc_list_remove(&connection->dirty_link);
@@ -337,8 +345,7 @@ static void flush(struct fc_connection *connection)
 		end_connection(connection);
 		return;
 	}
-	int events = UV_READABLE | (fc_server_output(connection->client)->used > 0 ? UV_WRITABLE : 0);
-	fc_check(uv_poll_start(&connection->poll, events, on_ready) == 0);
+	wait_for(connection, UV_READABLE | (fc_server_output(connection->client)->used > 0 ? UV_WRITABLE : 0));
 }
 
 void fc_daemon_flush(struct fc_daemon *daemon)
@@ -435,7 +442,7 @@ static void admit(struct fc_daemon *daemon, int fd)
 	fc_check(uv_poll_init(&daemon->loop, &connection->poll, fd) == 0);
 	connection->poll.data = connection;
 	fc_list_push(&daemon->connections, &connection->link);
-	fc_check(uv_poll_start(&connection->poll, UV_READABLE, on_ready) == 0);
+	wait_for(connection, UV_READABLE);
 }
 
 /* Without a descriptor left, whoever waits would make the socket readable for ever: the spare one lets him in, to be

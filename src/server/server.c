@@ -198,6 +198,11 @@ bool fc_server_is_drained(const struct fc_server *server)
 	return server->is_draining && held->claims_reserved == held->claims_orphaned && held->claims_visible == 0;
 }
 
+bool fc_server_is_at_rest(const struct fc_server *server)
+{
+	return !server->look.is_io_open;
+}
+
 /* ---- for operators ---- */
 
 void fc_server_clients(const struct fc_server *server,

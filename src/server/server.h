@@ -135,7 +135,8 @@ void fc_server_limits_init(struct fc_server_limits *limits);
 
 /* FC_EINVAL with text (a namespace given twice, two names with one tag, a limit that is 0), FC_ENOMEM. */
 FC_MUST_USE int fc_server_open(struct fc_server **server, const struct fc_server_opts *opts, struct fc_error *error);
-/* Every client must be disconnected, and nothing may wait to become durable; orphans are aborted. NULL is allowed. */
+/* Every client must be disconnected, fc_server_is_at_rest(), and nothing may wait to become durable; orphans are
+ * aborted. NULL is allowed. */
 void fc_server_free(struct fc_server *server);
 
 /* ---- clients ---- */
@@ -170,6 +171,8 @@ void fc_server_fence_is_over(struct fc_server *server);
 void fc_server_drain(struct fc_server *server);
 /* Nobody who is connected has something left to commit, and all that was said to be durable is. */
 bool fc_server_is_drained(const struct fc_server *server);
+/* No I/O of its own is under way (fc_core_is_idle() knows nothing of it). */
+bool fc_server_is_at_rest(const struct fc_server *server);
 
 /* ---- for operators ---- */
 

@@ -268,6 +268,8 @@ static void who_goes_takes_the_reports_along(void **state)
 	assert_int_equal(core_world_stats(&scene.world.core).leases, 0);
 	assert_int_equal(server_world_totals(&scene.world).verifies_waiting, 0);
 	assert_int_equal(counters(&scene).damages_dropped, 4);
+	assert_true(fc_core_is_idle(scene.world.core.core));
+	assert_false(fc_server_is_at_rest(scene.world.server)); /* the buffer is still being read into */
 	hold_media_release(&scene.world.core.ssd);
 	server_world_deinit(&scene.world);
 }
