@@ -175,7 +175,9 @@ static void check_stranger(struct fc_sim *sim, const struct fc_sim_connection *c
 		return;
 	if (fc_server_client_is_welcome(connection->peer))
 		fc_sim_broken(&sim->notes, "a stranger is welcome");
-	if (!connection->must_be_refused || sim->faults.probability[FC_FAULT_ALLOCATION] > 0)
+	const double *probability = sim->faults.probability;
+	bool may_be_late = probability[FC_FAULT_ALLOCATION] + probability[FC_FAULT_CLOCK_JUMP] > 0;
+	if (!connection->must_be_refused || may_be_late)
 		return;
 	if (connection->down.used < FC_WIRE_HEADER_BYTES ||
 	    fc_wire_header_decode(&header, connection->down.bytes, NULL) != FC_OK || header.type != FC_WIRE_REFUSED)
@@ -232,6 +234,7 @@ static unsigned probe_fence(struct fc_sim *sim)
 	}
 	if (is_held && !is_over)
 		return 0;
+	sim->counts.fences_given_up += is_held;
 	end_fence(sim);
 	return 1;
 }

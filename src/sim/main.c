@@ -175,6 +175,10 @@ static void print_verdict(const struct fc_sim_campaign *campaign, const struct f
 	       (unsigned long long)counts->restarts, (unsigned long long)counts->crashes,
 	       (unsigned long long)counts->faults, (unsigned long long)verdict->digest,
 	       (double)counts->operations / seconds);
+	if (campaign->is_wired)
+		printf("%llu connections, %llu engines killed, %llu fences, %llu given up\n",
+		       (unsigned long long)counts->connections, (unsigned long long)counts->engine_crashes,
+		       (unsigned long long)counts->fences, (unsigned long long)counts->fences_given_up);
 	if (!verdict->is_broken) {
 		printf("nothing broke\n");
 		return;

@@ -193,7 +193,7 @@ struct fc_sim_reclaimed {
 
 struct fc_sim_counts {
 	uint64_t operations, loads, saves, blocks_delivered, blocks_saved, restarts, crashes, faults, refused, steps;
-	uint64_t connections, engine_crashes, fences;
+	uint64_t connections, engine_crashes, fences, fences_given_up; /* of wired worlds */
 };
 
 struct fc_sim_opts {

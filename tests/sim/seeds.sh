@@ -15,7 +15,7 @@ failed=0
 for run in "--seed 3" "--seed 8" "--wired --seed 8" "--wired --seed 9"; do
 	# shellcheck disable=SC2086 # options are words
 	"$sim" $run --log >"$work/first" && "$sim" $run --log >"$work/second" || failed=1
-	# the last figure of the last but one line is a speed
+	# the last figure of the line of figures ends with a speed
 	sed -i 's/; [0-9]* operations\/s$//' "$work/first" "$work/second"
 	cmp "$work/first" "$work/second" || { echo "two runs of $run differ"; failed=1; }
 	[ "$(wc -l <"$work/first")" -gt 500 ] || { echo "the log of $run is too short"; failed=1; }
