@@ -110,6 +110,53 @@ struct fc_sim_connection *fc_sim_accept(struct fc_sim *sim)
 	return connection;
 }
 
+/* ---- what engines write ---- */
+
+struct landing {
+	enum fc_medium medium;
+	uint64_t offset, bytes;
+	bool is_reserved;
+};
+
+static bool on_segment(void *context, const struct fc_segment_info *info)
+{
+	struct landing *landing = context;
+	uint64_t base = fc_gva_offset(info->placed.base);
+	if (fc_gva_medium(info->placed.base) == landing->medium && !info->is_kept && base <= landing->offset &&
+	    landing->offset + landing->bytes <= base + info->bytes)
+		landing->is_reserved = true;
+	return !landing->is_reserved;
+}
+
+/* What an engine writes, alive or not, lands where space is reserved, unless it is the fence that protects it. */
+static void check_landings(struct fc_sim *sim, const struct fc_sim_medium *medium, enum fc_medium number)
+{
+	for (uint32_t i = 0; i < medium->flight_count; i++) {
+		const struct fc_sim_flight *flight = &medium->flights[i];
+		struct landing landing = {number, flight->io->offset, flight->io->bytes, false};
+		if (flight->io->op != FC_IO_WRITE || flight->via == &medium->media || flight->is_stray)
+			continue;
+		fc_catalog_segments(fc_core_catalog(sim->holder.core), on_segment, &landing);
+		if (!landing.is_reserved)
+			fc_sim_broken(&sim->notes, "a write is under way to %llu of medium %d, which is not reserved",
+				      (unsigned long long)landing.offset, number);
+	}
+}
+
+static void check_reservations(struct fc_sim *sim)
+{
+	struct fc_server_totals totals;
+	fc_server_totals(sim->daemon.server, &totals);
+	if (sim->daemon.is_fenced && totals.held.claims_reserved > 0)
+		fc_sim_broken(&sim->notes, "%llu reservations behind the fence",
+			      (unsigned long long)totals.held.claims_reserved);
+	for (int medium = 0; medium < FC_MEDIUM_COUNT && !sim->daemon.is_fenced; medium++)
+		if (sim->media[medium] != NULL)
+			check_landings(sim, sim->media[medium], (enum fc_medium)medium);
+}
+
+/* ---- ends of connections ---- */
+
 /* The daemon's end is closed: what it has sent arrives. */
 static void close_end(struct fc_sim *sim, struct fc_sim_connection *connection)
 {
@@ -118,6 +165,7 @@ static void close_end(struct fc_sim *sim, struct fc_sim_connection *connection)
 	fc_sim_stream_deinit(&connection->up);
 	connection->up.is_ended = true;
 	fc_server_disconnected(connection->peer);
+	check_reservations(sim); /* nothing that is under way has lost its place */
 }
 
 static void forget_peer(struct fc_sim_connection *connection)
@@ -253,6 +301,7 @@ static unsigned probe(struct fc_sim *sim)
 			continue;
 		fc_server_unlocked(connection->peer);
 		forget_peer(connection);
+		check_reservations(sim);
 		count++;
 	}
 	return count;
@@ -422,6 +471,7 @@ void fc_sim_daemon_check(struct fc_sim *sim)
 	if (totals.held.leases > stats.leases)
 		fc_sim_broken(&sim->notes, "the server holds %llu leases, the catalog knows %llu",
 			      (unsigned long long)totals.held.leases, (unsigned long long)stats.leases);
+	check_reservations(sim);
 	if (totals.held.claims_reserved == 0 && totals.held.reserved_bytes > 0)
 		fc_sim_broken(&sim->notes, "%llu bytes are reserved for nobody",
 			      (unsigned long long)totals.held.reserved_bytes);

@@ -12,11 +12,23 @@
 
 /* ---- the lock ---- */
 
+static bool has_writes(const struct fc_sim_front *front)
+{
+	const struct fc_sim_medium *medium = front->medium;
+	for (uint32_t i = 0; i < medium->flight_count; i++)
+		if (medium->flights[i].via == &front->media && medium->flights[i].io->op == FC_IO_WRITE)
+			return true;
+	return false;
+}
+
 /* The daemon may give the lock's reservations to others from now on. */
 static void unlock(struct fc_sim *sim, struct fc_sim_engine *engine)
 {
 	struct fc_sim_connection *fence = engine->fence;
 	engine->fence = NULL;
+	for (int medium = 0; medium < FC_MEDIUM_COUNT; medium++)
+		if (sim->media[medium] != NULL && has_writes(&engine->fronts[medium]))
+			fc_sim_broken(&sim->notes, "engine %u gives back its lock, and still writes", engine->number);
 	if (fence->lock == FC_SIM_LOCKED_BY_ENGINE && fence->life == engine->life)
 		fence->lock = FC_SIM_UNLOCKED;
 	fc_sim_note(&sim->notes, "  engine %llu gives back its lock", engine->number, 0, 0, 0);

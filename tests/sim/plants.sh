@@ -44,9 +44,9 @@ plants() { # NAME SEEDS OPTIONS...
 	endless-spill     150 --no-faults --fault sticky-error=0.004
 	foreign-quota     100
 	leak              50
-	no-fence          300 --wired
+	no-fence          200 --wired
 	dead-lease        50 --wired
-	early-orphan      400 --wired
+	early-orphan      100 --wired
 	forget-crossed    50 --wired
 	durable-unheard   50 --wired
 	trusted-report    100 --wired
@@ -54,7 +54,7 @@ plants() { # NAME SEEDS OPTIONS...
 	any-version       100 --wired --fault stranger=0.1
 	silent-abort      50 --wired
 	commit-of-the-lost 200 --wired
-	early-unlock      300 --wired
+	early-unlock      200 --wired
 	numbers-anew      100 --wired
 	not-asked-again   50 --wired
 	END
