@@ -295,6 +295,23 @@ static void reports_are_bounded(void **state)
 	close_scene(&scene);
 }
 
+static void what_was_reported_already_is_looked_at_once(void **state)
+{
+	(void)state;
+	struct scene scene;
+	open_scene(&scene, 0);
+	uint64_t request = lease(&scene);
+	for (int i = 0; i < 5; i++)
+		report(&scene, request, 0, 2);
+	server_world_settle(&scene.world);
+	assert_int_equal(counters(&scene).damages_unconfirmed, 1);
+	assert_int_equal(counters(&scene).damages_dropped, 4);
+	report(&scene, request, 0, 2); /* decided, and doubted again */
+	server_world_settle(&scene.world);
+	assert_int_equal(counters(&scene).damages_unconfirmed, 2);
+	close_scene(&scene);
+}
+
 static void damage_that_cannot_be_is_an_error(void **state)
 {
 	(void)state;
@@ -322,6 +339,7 @@ int main(void)
 		cmocka_unit_test(a_read_that_does_not_return_keeps_nobody_waiting),
 		cmocka_unit_test(who_goes_takes_the_reports_along),
 		cmocka_unit_test(reports_are_bounded),
+		cmocka_unit_test(what_was_reported_already_is_looked_at_once),
 		cmocka_unit_test(damage_that_cannot_be_is_an_error),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
