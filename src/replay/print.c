@@ -150,8 +150,13 @@ static void print_head(const struct fc_replay_result *result, const struct fc_tr
 	fprintf(file, "%u sessions, %s requests, blocks of %u tokens; %s / %llu\n", trace->session_count,
 		fc_human_count(trace->request_count, requests), geometry->block_tokens, geometry->name,
 		(unsigned long long)config->scale);
-	fprintf(file, "memory %s, SSD %s, %s; %s\n\n", fc_human_bytes(config->memory_bytes, memory),
-		fc_human_bytes(config->ssd_bytes, ssd),
+	/* A daemon's arenas are its own affair. */
+	bool is_shared = config->daemon != NULL;
+	const struct fc_medium_stats *media = result->after.media;
+	fprintf(file, "memory %s, SSD %s%s, %s; %s\n\n",
+		fc_human_bytes(is_shared ? media[FC_MEMORY].bytes : config->memory_bytes, memory),
+		fc_human_bytes(is_shared ? media[FC_SSD].bytes : config->ssd_bytes, ssd),
+		is_shared ? " of a flatcaked" : "",
 		result->is_warm ? "warm start: the store held blocks before" : "cold start",
 		fc_human_ns(result->elapsed_ns, time));
 	if (trace->skipped_count > 0)
