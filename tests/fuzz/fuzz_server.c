@@ -57,6 +57,7 @@ static void open_scene(struct scene *scene, bool is_fenced)
 {
 	server_world_init(&scene->world, geometry_plain(20), 8, 12);
 	scene->world.core.opts.catalog.consolidate_ratio = 1;
+	scene->world.core.opts.catalog.index_shards = 1; /* the whole of it is checked after every step */
 	scene->world.opts.is_fenced = is_fenced;
 	struct fc_server_limits *limits = &scene->world.opts.limits;
 	limits->requests_max = 8;
