@@ -15,6 +15,10 @@
 #define AGENT_RATE_PER_S 1.0
 #define AGENT_CONCURRENCY 157 /* sessions that keep their recorded pace at that rate, see bench/paper */
 
+/* So much of a trace is taken where --sessions does not say, so that all parts end within minutes. */
+#define SESSIONS_TAKEN 160
+#define REQUESTS_TAKEN 1800 /* of a trace without sessions */
+
 /* ---- figures ---- */
 
 double open_mean_ms(const struct fc_histogram *histogram)
@@ -151,6 +155,24 @@ static int add_subject(struct open *open, const char *name, struct fc_trace *tra
 				  &open->error);
 }
 
+/* The whole trace, or where --sessions is not given, its beginning. */
+static int load_trace(struct open *open, struct fc_config *one, struct fc_trace **trace, bool *is_cut)
+{
+	int code = fc_replay_load_trace(one, trace, &open->error);
+	*is_cut = false;
+	if (code != FC_OK || fc_config_is_given(&open->config, "sessions"))
+		return code;
+	bool has_sessions = (*trace)->session_count > 0;
+	uint64_t taken = has_sessions ? SESSIONS_TAKEN : REQUESTS_TAKEN;
+	if ((has_sessions ? (*trace)->session_count : (*trace)->request_count) <= taken)
+		return FC_OK;
+	fc_trace_free(*trace);
+	*trace = NULL;
+	*is_cut = true;
+	one->session_count = taken;
+	return fc_replay_load_trace(one, trace, &open->error);
+}
+
 static int load_traces(struct open *open)
 {
 	int code = FC_OK;
@@ -162,10 +184,13 @@ static int load_traces(struct open *open)
 		struct fc_trace *trace = NULL;
 		one.arguments = open->config.arguments + i;
 		one.argument_count = 1;
-		code = fc_replay_load_trace(&one, &trace, &open->error);
+		bool is_cut;
+		code = load_trace(open, &one, &trace, &is_cut);
 		const char *slash = strrchr(open->config.arguments[i], '/');
 		if (code == FC_OK)
 			code = add_subject(open, slash == NULL ? open->config.arguments[i] : slash + 1, trace);
+		if (code == FC_OK)
+			open->subjects[i].is_cut = is_cut;
 	}
 	return code;
 }
@@ -205,11 +230,18 @@ static void print_head(const struct open *open)
 	char memory[FC_HUMAN_BYTES], ssd[FC_HUMAN_BYTES];
 	printf("%s, %s; %s of memory unless another is named, %s of SSD\n", open->hardware.name, open->config.model,
 	       fc_human_bytes(open->config.memory_bytes, memory), fc_human_bytes(open->config.ssd_bytes, ssd));
-	for (size_t i = 0; i < open->subject_count; i++)
-		printf("%s: %u requests, mean input %.0f tokens, taken as %s, at %.2f requests/s\n",
-		       open->subjects[i].name, open->subjects[i].trace->request_count,
-		       mean_input_tokens(open->subjects[i].trace), open->subjects[i].is_agents ? "agents" : "chats",
-		       open->subjects[i].rate_per_s);
+	for (size_t i = 0; i < open->subject_count; i++) {
+		const struct subject *subject = &open->subjects[i];
+		printf("%s: ", subject->name);
+		if (subject->is_cut && subject->trace->session_count > 0)
+			printf("only the first %u sessions (all of them: --sessions 0), ",
+			       subject->trace->session_count);
+		else if (subject->is_cut)
+			printf("only the beginning (all of it: --sessions 0), ");
+		printf("%u requests, mean input %.0f tokens, taken as %s, at %.2f requests/s\n",
+		       subject->trace->request_count, mean_input_tokens(subject->trace),
+		       subject->is_agents ? "agents" : "chats", subject->rate_per_s);
+	}
 	fflush(stdout);
 }
 

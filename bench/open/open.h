@@ -16,6 +16,7 @@ struct subject {
 	struct fc_geometry geometry;
 	double rate_per_s;
 	bool is_agents; /* its mean context is above --agent-context */
+	bool is_cut;    /* only the beginning was taken */
 };
 
 struct open {
