@@ -110,9 +110,9 @@ killed_clients=0
 killed_daemons=0
 end=$((SECONDS + seconds))
 while [ $SECONDS -lt $end ]; do
-	sleep "0.$(random 10)$(random 10)"
+	sleep "$(random 2).$(random 10)$(random 10)"
 	if [ "$(random 6)" -eq 0 ]; then
-		kill -KILL $daemon
+		kill -KILL $daemon 2>/dev/null
 		wait $daemon 2>/dev/null
 		killed_daemons=$((killed_daemons + 1))
 		sleep "0.$(random 10)"
