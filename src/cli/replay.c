@@ -152,6 +152,10 @@ int fc_command_replay(const struct fc_config *config, struct fc_error *error)
 		return fc_error_set(error, FC_EINVAL, "--report: a page is made of a simulation; add --simulate");
 	if (config->mix != NULL)
 		return fc_error_set(error, FC_EINVAL, "--mix: shares are a simulation's; add --simulate");
+	if (config->concurrency_per_rate > 0)
+		return fc_error_set(error, FC_EINVAL,
+				    "--concurrency-per-rate: is a simulation's, a live replay has one rate; "
+				    "add --simulate, or give --concurrency");
 	if (config->node_count > 0)
 		return fc_error_set(error, FC_EINVAL, "--nodes: a fleet is simulated; add --simulate");
 	if (config->validation_path != NULL)

@@ -14,6 +14,7 @@
 #include "replay/validation.h"
 #include "report/page.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -21,6 +22,7 @@ struct simulate {
 	struct fc_config config; /* with what the profile decides filled in */
 	struct fc_hardware hardware;
 	struct fc_trace *trace;
+	struct fc_trace **rate_traces; /* the same with other times, one for each rate; NULL: all runs use `trace` */
 	struct fc_geometry geometry;
 	struct fc_simulation simulation;
 	struct fc_progress progress;
@@ -31,6 +33,42 @@ static void on_progress(void *context, uint64_t done)
 {
 	struct simulate *simulate = context;
 	fc_progress_set(&simulate->progress, done);
+}
+
+/* More requests a second from the same sessions is not more load on a cache, so each rate gets sessions in proportion:
+ * the trace is read again for each, with other beginnings of its sessions. */
+static int load_for_rates(struct simulate *simulate, struct fc_error *error)
+{
+	struct fc_simulation *simulation = &simulate->simulation;
+	struct fc_config one = simulate->config;
+	int code = FC_OK;
+	if (one.concurrency_per_rate == 0)
+		return FC_OK;
+	simulate->rate_traces = calloc(simulation->rate_count, sizeof(struct fc_trace *));
+	if (simulate->rate_traces == NULL)
+		return fc_error_set(error, FC_ENOMEM, "no memory for %zu traces", simulation->rate_count);
+	for (size_t i = 0; i < simulation->run_count && code == FC_OK; i++) {
+		struct fc_simulated *run = &simulation->runs[i];
+		size_t at = i / simulation->policy_count % simulation->rate_count;
+		double active = round(run->rate_per_s * (double)one.concurrency_per_rate);
+		if (!isfinite(run->rate_per_s))
+			return fc_error_set(error, FC_EINVAL,
+					    "--concurrency-per-rate: without a rate there is no number of sessions; "
+					    "add --rate or --rates with numbers");
+		one.concurrency = active < 1 ? 1 : active > UINT32_MAX ? UINT32_MAX : (uint64_t)active;
+		if (simulate->rate_traces[at] == NULL)
+			code = fc_replay_load_trace(&one, &simulate->rate_traces[at], error);
+		run->trace = simulate->rate_traces[at];
+	}
+	return code;
+}
+
+static void free_rate_traces(struct simulate *simulate)
+{
+	for (size_t i = 0; i < simulate->simulation.rate_count && simulate->rate_traces != NULL; i++)
+		fc_trace_free(simulate->rate_traces[i]);
+	free(simulate->rate_traces);
+	simulate->rate_traces = NULL;
 }
 
 static int run(struct simulate *simulate, struct fc_error *error)
@@ -46,6 +84,8 @@ static int run(struct simulate *simulate, struct fc_error *error)
 		.context = simulate,
 	};
 	int code = fc_simulation_init(&simulate->simulation, &opts, error);
+	if (code == FC_OK)
+		code = load_for_rates(simulate, error);
 	if (code != FC_OK)
 		return code;
 	if (simulate->config.report_path != NULL && fc_simulation_want_maps(&simulate->simulation) != FC_OK)
@@ -165,16 +205,22 @@ static int run_node(struct simulate *simulate, struct fc_error *error)
 	int code = run(simulate, error);
 	if (code == FC_OK)
 		code = report(simulate, error);
+	free_rate_traces(simulate);
 	fc_simulation_deinit(&simulate->simulation);
 	return code;
 }
 
-static int check_fleet_options(const struct fc_config *config, struct fc_error *error)
+static int check_options(const struct fc_config *config, struct fc_error *error)
 {
 	static const char *const names[] = {"requests", "route"};
 	for (size_t i = 0; i < fc_array_len(names) && config->node_count == 0; i++)
 		if (fc_config_is_given(config, names[i]))
 			return fc_error_set(error, FC_EINVAL, "--%s: is a fleet's; add --nodes", names[i]);
+	if (config->concurrency_per_rate > 0 && (config->node_count > 0 || config->mix != NULL))
+		return fc_error_set(error, FC_EINVAL, "--concurrency-per-rate: not with --%s",
+				    config->node_count > 0 ? "nodes" : "mix");
+	if (config->concurrency_per_rate > 0 && fc_config_is_given(config, "concurrency"))
+		return fc_error_set(error, FC_EINVAL, "--concurrency-per-rate: not with --concurrency");
 	return FC_OK;
 }
 
@@ -197,7 +243,7 @@ int fc_command_simulate(const struct fc_config *config, struct fc_error *error)
 {
 	struct simulate simulate = {.config = *config};
 	struct fc_store_opts unused;
-	int code = check_fleet_options(config, error);
+	int code = check_options(config, error);
 	if (code == FC_OK)
 		code = load_validation(&simulate, error);
 	if (code == FC_OK)

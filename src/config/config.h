@@ -101,16 +101,17 @@ struct fc_config {
 
 	/* replay --simulate */
 	bool is_simulated;
-	const char *hardware;        /* a profile's name or path */
-	const char *policies;        /* names with commas, or "all" */
-	const char *policy_settings; /* NULL: none */
-	const char *memories;        /* several instead of `memory_bytes`, with commas; NULL: none */
-	const char *rates;           /* several instead of `rate_per_s`, with commas; NULL: none */
-	const char *mix;             /* shares of the traces, with commas; NULL: all arguments are one trace */
-	uint64_t node_count;         /* of a fleet; 0: one node without a router */
-	uint64_t request_count;      /* of a fleet; 0: 1,000 a node */
-	const char *routes;          /* of a fleet: names with commas, or "all" */
-	uint64_t job_count;          /* processes at once; 0: one a core */
+	const char *hardware;          /* a profile's name or path */
+	const char *policies;          /* names with commas, or "all" */
+	const char *policy_settings;   /* NULL: none */
+	uint64_t concurrency_per_rate; /* of each rate, so many times it instead of `concurrency`; 0: not */
+	const char *memories;          /* several instead of `memory_bytes`, with commas; NULL: none */
+	const char *rates;             /* several instead of `rate_per_s`, with commas; NULL: none */
+	const char *mix;               /* shares of the traces, with commas; NULL: all arguments are one trace */
+	uint64_t node_count;           /* of a fleet; 0: one node without a router */
+	uint64_t request_count;        /* of a fleet; 0: 1,000 a node */
+	const char *routes;            /* of a fleet: names with commas, or "all" */
+	uint64_t job_count;            /* processes at once; 0: one a core */
 
 	/* tune */
 	enum fc_tune_objective objective;

@@ -152,6 +152,10 @@ static const struct fc_option options[] = {
 	 .help = "with --simulate: several values of --memory, with commas"},
 	{"rates", "LIST", FC_OPTION_TEXT, FIELD(rates), FC_COMMAND_REPLAY, NULL,
 	 .help = "with --simulate: several values of --rate, with commas"},
+	{"concurrency-per-rate", "N", FC_OPTION_COUNT, FIELD(concurrency_per_rate), FC_COMMAND_REPLAY, "0",
+	 .help = "with --simulate: N sessions active at once for each request a second, at every rate, instead of "
+		 "--concurrency; 0: --concurrency at every rate",
+	 .max = 1000000},
 	{"mix", "SHARES", FC_OPTION_TEXT, FIELD(mix), FC_COMMAND_REPLAY, NULL,
 	 .help = "with --simulate: every TRACE is one for itself, and requests are drawn from them in these shares, as "
 		 "1,3; each is reported separately"},
