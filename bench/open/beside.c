@@ -165,7 +165,7 @@ static int crossover(struct open *open, const struct subject *subject)
 		for (size_t k = 1; k < TIERED; k++)
 			say_crossover(wanted, k);
 		for (size_t i = 0; i < BUDGETS * TIERED; i++)
-			open_note(open, "crossover", subject, &wanted[0][i]);
+			open_note(open, "crossover", subject, &wanted[i / TIERED][i % TIERED]);
 		fflush(stdout);
 	}
 	free(outcomes);

@@ -109,11 +109,18 @@ static int compare_counts(const void *a, const void *b)
 	return first < second ? -1 : first > second;
 }
 
+/* qsort() is not to be given an array that does not exist, be it of nothing. */
+static void sort(void *items, size_t count, size_t item_bytes, int (*compare)(const void *a, const void *b))
+{
+	if (count > 1)
+		qsort(items, count, item_bytes, compare);
+}
+
 /* Pieces become extents. */
 static void join(struct gathering *gathering)
 {
 	size_t kept = 0;
-	qsort(gathering->pieces, gathering->count, sizeof(*gathering->pieces), compare_offsets);
+	sort(gathering->pieces, gathering->count, sizeof(*gathering->pieces), compare_offsets);
 	for (size_t i = 0; i < gathering->count; i++) {
 		const struct held *piece = &gathering->pieces[i];
 		struct held *last = kept > 0 ? &gathering->pieces[kept - 1] : NULL;
@@ -145,7 +152,7 @@ static uint32_t shown(const struct gathering *gathering, size_t first, uint64_t 
 	}
 	if (2 * used < end - begin || used == 0)
 		return FC_MAP_FREE;
-	qsort(scratch, count, sizeof(*scratch), compare_owners);
+	sort(scratch, count, sizeof(*scratch), compare_owners);
 	for (size_t i = 0; i < count; i++) {
 		sum = i > 0 && scratch[i - 1].owner == scratch[i].owner ? sum + scratch[i].bytes : scratch[i].bytes;
 		if (sum > most) {
@@ -220,13 +227,13 @@ static void count_extents(struct fc_arena_map *map, struct gathering *gathering,
 	gathering->count = kept;
 	if (kept == 0)
 		return;
-	qsort(extents, kept, sizeof(*extents), compare_owners);
+	sort(extents, kept, sizeof(*extents), compare_owners);
 	for (size_t i = 0; i < kept; i++) {
 		bool is_next = i == 0 || extents[i - 1].owner != extents[i].owner;
 		sessions += is_next;
 		counts[sessions - 1] = is_next ? 1 : counts[sessions - 1] + 1;
 	}
-	qsort(counts, sessions, sizeof(*counts), compare_counts);
+	sort(counts, sessions, sizeof(*counts), compare_counts);
 	map->session_count = sessions;
 	map->extent_count = kept;
 	map->extents_p50 = counts[(sessions - 1) / 2];
