@@ -407,7 +407,8 @@ static void touch_pages(uint8_t *memory, uint64_t bytes)
 	long page_bytes = sysconf(_SC_PAGESIZE);
 	for (uint64_t at = 0; page_bytes > 0 && at < bytes; at += (uint64_t)page_bytes) {
 		volatile uint8_t *byte = memory + at;
-		*byte = *byte;
+		uint8_t kept = *byte;
+		*byte = kept;
 	}
 }
 

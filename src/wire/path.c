@@ -212,7 +212,7 @@ static void take_span(struct fc_reader *reader, const struct fc_path *path, stru
 
 static void check_bytes(struct fc_reader *reader, const struct fc_placing *placing, const struct fc_path *path)
 {
-	uint64_t block_bytes[FC_GROUPS_MAX], bytes[FC_MEDIUM_COUNT] = {0};
+	uint64_t block_bytes[FC_GROUPS_MAX] = {0}, bytes[FC_MEDIUM_COUNT] = {0};
 	for (uint32_t group = 0; group < placing->geometry->group_count; group++)
 		block_bytes[group] = fc_group_block_bytes(placing->geometry, group);
 	for (uint32_t i = 0; i < path->span_count; i++) {
