@@ -1,5 +1,7 @@
 #include "daemon/locks.h"
 
+#include "host/random_bits.h"
+
 #include "base/check.h"
 
 #include <errno.h>
@@ -8,7 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
-#include <sys/random.h>
 #include <unistd.h>
 
 #define BASE_BITS 40
@@ -51,9 +52,7 @@ int fc_locks_open(struct fc_locks **result, const char *path, int arena_fd, stru
 		return fc_error_set(error, FC_ENOMEM, "%s: no memory", path);
 	locks->fd = -1;
 	locks->arena_fd = arena_fd;
-	int code = FC_OK;
-	if (getrandom(&locks->base, sizeof(locks->base), 0) != (ssize_t)sizeof(locks->base))
-		code = fc_error_set(error, FC_ESYSTEM, "getrandom: %s", strerror(errno));
+	int code = fc_random_bits(&locks->base, sizeof(locks->base), error);
 	locks->base >>= 64 - BASE_BITS;
 	if (code == FC_OK)
 		code = open_file(locks, path, error);

@@ -4,17 +4,16 @@
 #include "base/check.h"
 #include "device/host.h"
 #include "host/alloc.h"
+#include "host/random_bits.h"
 #include "media/ssd.h"
 #include "store/arenas.h"
+#include "store/core_opts.h"
 
 #include <errno.h>
 #include <libgen.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 #include <sys/stat.h>
-
-#define TRANSFER_BYTES_DEFAULT (1u << 20) /* without an SSD to ask */
 
 int fc_daemon_make_parent(const char *path, struct fc_error *error)
 {
@@ -27,13 +26,6 @@ int fc_daemon_make_parent(const char *path, struct fc_error *error)
 		code = fc_error_set(error, FC_ESYSTEM, "%s: mkdir: %s", parent, strerror(errno));
 	free(copy);
 	return code;
-}
-
-static int random_bits(void *bits, size_t bytes, struct fc_error *error)
-{
-	if (getrandom(bits, bytes, 0) == (ssize_t)bytes)
-		return FC_OK;
-	return fc_error_set(error, FC_ESYSTEM, "getrandom: %s", strerror(errno));
 }
 
 static int open_arenas(struct fc_daemon *daemon, struct fc_error *error)
@@ -115,59 +107,26 @@ static void on_core_event(void *context, enum fc_event_kind kind, struct fc_core
 	(void)layer;
 }
 
-static uint64_t transfer_bytes(const struct fc_daemon *daemon)
-{
-	if (daemon->settings->store.transfer_bytes != 0)
-		return daemon->settings->store.transfer_bytes;
-	return daemon->media[FC_SSD] == NULL ? TRANSFER_BYTES_DEFAULT : daemon->media[FC_SSD]->transfer_bytes_max;
-}
-
 static int open_core(struct fc_daemon *daemon, struct fc_error *error)
 {
-	const struct fc_store_opts *store = &daemon->settings->store;
-	struct fc_core_opts opts = {
-		.catalog =
-			{
-				.geometry = &daemon->settings->geometry,
-				.alloc = &daemon->alloc,
-				.node = store->node,
-				.media = {daemon->media[FC_MEMORY], daemon->media[FC_SSD]},
-				.chunk_bytes = store->chunk_bytes,
-				.agent_context_tokens = store->agent_context_tokens,
-				.long_reply_tokens = store->long_reply_tokens,
-				.high_watermark = store->high_watermark,
-				.low_watermark = store->low_watermark,
-				.consolidate_ratio = store->consolidate_ratio,
-				.reclaim_order = store->reclaim_order,
-				.memory_reclaim = store->memory_reclaim,
-				.owners = daemon->owners,
-				.owner_count = (uint32_t)daemon->settings->config.namespace_count,
-			},
-		.device = daemon->device,
-		.clock = fc_clock_real(),
-		/* What moves bytes here is spilling, one segment at a time. */
-		.load_streams = 1,
-		.save_streams = 1,
-		.requests_max = 1,
-		.window_bytes = store->window_bytes,
-		.gap_bytes = store->gap_bytes,
-		.transfer_bytes = transfer_bytes(daemon),
-		.io_timeout_ns = store->io_timeout_ns,
-		.event_cb = on_core_event,
-		.context = daemon,
-	};
-	int code = random_bits(&opts.catalog.uuid, sizeof(opts.catalog.uuid), error);
-	if (code == FC_OK)
-		code = random_bits(&opts.catalog.hash_seed, sizeof(opts.catalog.hash_seed), error);
-	if (code == FC_OK)
-		code = fc_core_open(&daemon->core, &opts, fc_daemon_on_opened, error);
-	return code;
+	struct fc_core_opts opts;
+	int code = fc_store_core_opts(&opts, &daemon->settings->store, daemon->media, &daemon->alloc, error);
+	if (code != FC_OK)
+		return code;
+	opts.catalog.owners = daemon->owners;
+	opts.catalog.owner_count = (uint32_t)daemon->settings->config.namespace_count;
+	opts.device = daemon->device;
+	/* What moves bytes here is spilling, one segment at a time. */
+	opts.load_streams = opts.save_streams = opts.requests_max = 1;
+	opts.event_cb = on_core_event;
+	opts.context = daemon;
+	return fc_core_open(&daemon->core, &opts, fc_daemon_on_opened, error);
 }
 
 int fc_daemon_open(struct fc_daemon *daemon, struct fc_error *error)
 {
 	daemon->alloc = fc_alloc_system();
-	int code = random_bits(&daemon->instance, sizeof(daemon->instance), error);
+	int code = fc_random_bits(&daemon->instance, sizeof(daemon->instance), error);
 	if (code == FC_OK)
 		code = make_namespaces(daemon, error);
 	if (code == FC_OK)

@@ -3,6 +3,7 @@
 
 #include "base/check.h"
 #include "device/host.h"
+#include "store/core_opts.h"
 #include "store/arenas.h"
 
 #include <errno.h>
@@ -10,12 +11,10 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/eventfd.h>
-#include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #define NS_PER_MS 1000000ull
-#define SAVE_STREAMS 2
 #define ANSWER_TIMEOUT_NS (10000 * NS_PER_MS)
 
 void fc_store_announce(struct fc_store *store)
@@ -63,20 +62,6 @@ static void on_opened(void *context, int code, const struct fc_error *error)
 	fc_error_wrap(&store->open_error, code, "%s", store->dir);
 }
 
-static int random_bits(void *bits, size_t bytes, struct fc_error *error)
-{
-	if (getrandom(bits, bytes, 0) == (ssize_t)bytes)
-		return FC_OK;
-	return fc_error_set(error, FC_ESYSTEM, "getrandom: %s", strerror(errno));
-}
-
-static uint64_t transfer_bytes(const struct fc_store *store)
-{
-	if (store->opts.transfer_bytes != 0)
-		return store->opts.transfer_bytes;
-	return store->media[FC_SSD] == NULL ? 1u << 20 : store->media[FC_SSD]->transfer_bytes_max;
-}
-
 /* A daemon's arenas and rules instead of ones of our own. */
 static void use_remote(const struct fc_store *store, struct fc_core_opts *core_opts)
 {
@@ -88,44 +73,17 @@ static void use_remote(const struct fc_store *store, struct fc_core_opts *core_o
 
 static int open_core(struct fc_store *store)
 {
-	const struct fc_store_opts *opts = &store->opts;
-	struct fc_core_opts core_opts = {
-		.catalog =
-			{
-				.geometry = &store->geometry,
-				.alloc = &store->alloc,
-				.node = opts->node,
-				.media = {store->media[FC_MEMORY], store->media[FC_SSD]},
-				.chunk_bytes = opts->chunk_bytes,
-				.agent_context_tokens = opts->agent_context_tokens,
-				.long_reply_tokens = opts->long_reply_tokens,
-				.high_watermark = opts->high_watermark,
-				.low_watermark = opts->low_watermark,
-				.consolidate_ratio = opts->consolidate_ratio,
-				.reclaim_order = opts->reclaim_order,
-				.memory_reclaim = opts->memory_reclaim,
-			},
-		.device = store->device,
-		.clock = fc_clock_real(),
-		.load_streams = opts->streams,
-		.save_streams = SAVE_STREAMS,
-		.window_bytes = opts->window_bytes,
-		.gap_bytes = opts->gap_bytes,
-		.transfer_bytes = transfer_bytes(store),
-		.requests_max = opts->requests_max,
-		.io_timeout_ns = opts->io_timeout_ns,
-		.event_cb = fc_store_on_event,
-		.context = store,
-	};
+	struct fc_core_opts core_opts;
 	struct fc_error *error = &store->open_error;
-	int code = random_bits(&core_opts.catalog.uuid, sizeof(core_opts.catalog.uuid), error);
-	if (code == FC_OK)
-		code = random_bits(&core_opts.catalog.hash_seed, sizeof(core_opts.catalog.hash_seed), error);
+	int code = fc_store_core_opts(&core_opts, &store->opts, store->media, &store->alloc, error);
+	if (code != FC_OK)
+		return code;
+	core_opts.device = store->device;
+	core_opts.event_cb = fc_store_on_event;
+	core_opts.context = store;
 	if (store->remote != NULL)
 		use_remote(store, &core_opts);
-	if (code == FC_OK)
-		code = fc_core_open(&store->core, &core_opts, on_opened, error);
-	return code;
+	return fc_core_open(&store->core, &core_opts, on_opened, error);
 }
 
 /* Media add to their notices until the core has registered its windows with them. */
