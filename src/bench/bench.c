@@ -104,15 +104,29 @@ static int compare_doubles(const void *a, const void *b)
 	return (*left > *right) - (*left < *right);
 }
 
-double fc_bench_median(const double *values, uint64_t count)
+static double *sort_copy(const double *values, uint64_t count)
 {
 	double *sorted = malloc(count * sizeof(*sorted));
 	fc_check(sorted != NULL && count > 0);
 	memcpy(sorted, values, count * sizeof(*sorted));
 	qsort(sorted, count, sizeof(*sorted), compare_doubles);
+	return sorted;
+}
+
+double fc_bench_median(const double *values, uint64_t count)
+{
+	double *sorted = sort_copy(values, count);
 	double median = count % 2 == 1 ? sorted[count / 2] : (sorted[count / 2 - 1] + sorted[count / 2]) / 2;
 	free(sorted);
 	return median;
+}
+
+double fc_bench_percentile(const double *values, uint64_t count, uint64_t percent)
+{
+	double *sorted = sort_copy(values, count);
+	double value = sorted[count * percent / 100];
+	free(sorted);
+	return value;
 }
 
 void fc_bench_set_median(struct fc_bench_row *row)

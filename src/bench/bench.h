@@ -81,6 +81,8 @@ void fc_bench_report_deinit(struct fc_bench_report *report);
 bool fc_bench_row_passes(const struct fc_bench_row *row);
 
 double fc_bench_median(const double *values, uint64_t count);
+/* The smallest value that is not below `percent` of them, 0 to 99. */
+double fc_bench_percentile(const double *values, uint64_t count, uint64_t percent);
 
 /* ---- for the measurements ---- */
 

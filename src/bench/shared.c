@@ -7,6 +7,7 @@
  *   matches         the same by 16 processes at once, each asking again as soon as it is answered
  *   clients         64 processes that are connected at once, and all served */
 #include "bench/daemon.h"
+#include "bench/history.h"
 
 #include "base/check.h"
 
@@ -19,12 +20,6 @@
 #include <unistd.h>
 
 #define LOAD_BLOCKS 256
-#define SESSIONS 72
-#define TURNS 223
-#define TURN_BLOCKS 63
-#define HISTORY_BLOCKS 14000
-#define SLICE_BYTES 16
-#define ROOM_BYTES (512ull << 20)
 #define MATCHES 1000
 #define MATCHERS 16
 #define CLIENTS 64
@@ -141,66 +136,8 @@ struct match_world {
 	struct fc_bench *bench;
 	struct fc_bench_engine engine;
 	struct fc_bench_daemon daemon;
-	uint64_t session_count, turn_count, history_blocks;
+	struct fc_bench_history history;
 };
-
-static int write_turn(struct match_world *world, uint64_t number, struct fc_error *error)
-{
-	struct fc_save *saves[SESSIONS];
-	uint64_t count = 0;
-	int code = FC_OK;
-	for (; count < world->session_count && code == FC_OK; count++) {
-		struct fc_bench_turn turn = {count, number, (number + 1) * TURN_BLOCKS};
-		fc_bench_engine_use(&world->engine, world->bench->seed, count);
-		code = fc_bench_engine_submit(&world->engine, &turn, &saves[count], error);
-		if (code != FC_OK)
-			break;
-	}
-	for (uint64_t i = 0; i < count; i++) {
-		int saved = fc_save_wait(saves[i], false, NULL);
-		if (saved != FC_OK && code == FC_OK)
-			code = fc_error_set(error, saved, "save: %s", fc_code_text(saved));
-		fc_save_free(saves[i]);
-	}
-	return code;
-}
-
-static int write_history(struct match_world *world, struct fc_error *error)
-{
-	uint64_t blocks = world->turn_count * TURN_BLOCKS;
-	int code = fc_bench_engine_init(&world->engine, 1, blocks, blocks * SLICE_BYTES, world->bench->seed, error);
-	if (code == FC_OK)
-		code = fc_bench_engine_open(&world->engine, world->bench, 0, ROOM_BYTES, error);
-	for (uint64_t turn = 0; turn < world->turn_count && code == FC_OK; turn++) {
-		if (turn % 32 == 0)
-			code = fc_bench_step(world->bench, error);
-		if (code == FC_OK)
-			code = write_turn(world, turn, error);
-	}
-	if (code == FC_OK)
-		code = fc_store_sync(world->engine.store, error);
-	fc_bench_engine_close(&world->engine);
-	world->history_blocks = fc_min_u64(HISTORY_BLOCKS, blocks);
-	return code;
-}
-
-static int match_once(struct match_world *world, struct fc_error *error)
-{
-	struct fc_match match;
-	int code = fc_match(world->engine.store, world->engine.keys, world->history_blocks, &match);
-	if (code == FC_OK && match.blocks != world->history_blocks)
-		code = FC_ENOENT;
-	return code == FC_OK
-		       ? FC_OK
-		       : fc_error_set(error, code, "match: %llu of %llu blocks were found",
-				      (unsigned long long)match.blocks, (unsigned long long)world->history_blocks);
-}
-
-static int compare_doubles(const void *a, const void *b)
-{
-	const double *left = a, *right = b;
-	return (*left > *right) - (*left < *right);
-}
 
 static int time_matches(struct match_world *world, struct fc_bench_row *median, struct fc_bench_row *tail,
 			struct fc_error *error)
@@ -208,15 +145,14 @@ static int time_matches(struct match_world *world, struct fc_bench_row *median, 
 	double times_s[MATCHES];
 	int code = fc_bench_engine_connect(&world->engine, world->bench, world->daemon.socket_path, error);
 	for (uint64_t run = 0; run < world->bench->run_count && code == FC_OK; run++) {
-		fc_bench_engine_use(&world->engine, world->bench->seed, run % world->session_count);
+		fc_bench_engine_use(&world->engine, world->bench->seed, run % world->history.session_count);
 		for (int i = 0; i < MATCHES && code == FC_OK; i++) {
 			double begin_s = fc_bench_seconds();
-			code = match_once(world, error);
+			code = fc_bench_history_match(&world->history, &world->engine, error);
 			times_s[i] = fc_bench_seconds() - begin_s;
 		}
-		qsort(times_s, MATCHES, sizeof(*times_s), compare_doubles);
-		median->runs[run] = times_s[MATCHES / 2] * 1e3;
-		tail->runs[run] = times_s[MATCHES * 99 / 100] * 1e3;
+		median->runs[run] = fc_bench_percentile(times_s, MATCHES, 50) * 1e3;
+		tail->runs[run] = fc_bench_percentile(times_s, MATCHES, 99) * 1e3;
 	}
 	fc_bench_engine_close(&world->engine);
 	if (code != FC_OK)
@@ -238,7 +174,7 @@ static void be_matcher(struct match_world *world, int from, int to, double secon
 		_exit(1);
 	double end_s = fc_bench_seconds() + seconds;
 	while (code == FC_OK && (count == 0 || fc_bench_seconds() < end_s)) {
-		code = match_once(world, &error);
+		code = fc_bench_history_match(&world->history, &world->engine, &error);
 		count += code == FC_OK;
 	}
 	if (code != FC_OK)
@@ -371,7 +307,8 @@ static int time_starts(struct match_world *world, struct fc_bench_row *row, stru
 		fc_bench_daemon_stop(&world->daemon);
 		code = fc_bench_step(world->bench, error);
 		if (code == FC_OK)
-			code = fc_bench_daemon_start(&world->daemon, world->bench, &world->engine, ROOM_BYTES, error);
+			code = fc_bench_daemon_start(&world->daemon, world->bench, &world->engine,
+						     FC_BENCH_HISTORY_ROOM_BYTES, error);
 		row->runs[run] = world->daemon.start_s;
 	}
 	if (code == FC_OK)
@@ -381,17 +318,14 @@ static int time_starts(struct match_world *world, struct fc_bench_row *row, stru
 
 static int measure_matches(struct fc_bench *bench, struct fc_error *error)
 {
-	struct match_world world = {
-		.bench = bench,
-		.session_count = fc_bench_scaled(bench, SESSIONS, 2),
-		.turn_count = fc_bench_scaled(bench, TURNS, 4),
-	};
+	struct match_world world = {.bench = bench};
 	struct match_rows rows;
 	int code = add_match_rows(bench, &rows, error);
 	if (code == FC_OK)
 		code = make_folder(bench, "matches", error);
 	if (code == FC_OK)
-		code = write_history(&world, error);
+		code = fc_bench_history_write(&world.history, &world.engine, bench, error);
+	fc_bench_engine_close(&world.engine);
 	if (code == FC_OK)
 		code = time_starts(&world, rows.start, error);
 	if (code == FC_OK)
