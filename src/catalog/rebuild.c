@@ -61,17 +61,15 @@ static int restore_deps(struct fc_catalog *catalog, struct fc_segment *segment)
 	return code;
 }
 
-static uint64_t drop_unnamed(struct fc_catalog *catalog)
+/* Every sound block of a segment that names nothing is named by another: nothing is lost with it, so it does not count
+ * as dropped. */
+static void retire_spares(struct fc_catalog *catalog)
 {
-	uint64_t dropped = 0;
 	for (uint32_t number = 0; number < catalog->segment_top; number++) {
 		struct fc_segment *segment = catalog->segments[number];
-		if (segment == NULL || !fc_segment_is_linked(segment) || segment->named_count > 0)
-			continue;
-		dropped++;
-		fc_segment_retire(catalog, segment);
+		if (segment != NULL && fc_segment_is_linked(segment) && segment->named_count == 0)
+			fc_segment_retire(catalog, segment);
 	}
-	return dropped;
 }
 
 static uint64_t drop_orphans(struct fc_catalog *catalog)
@@ -148,7 +146,7 @@ static int build(struct fc_catalog *catalog, struct fc_segment **sorted)
 	if (code != FC_OK)
 		return code;
 	catalog->recovered_segments += count;
-	catalog->dropped_segments += drop_unnamed(catalog);
+	retire_spares(catalog);
 	drop_empty_sessions(catalog);
 	return restore_all_deps(catalog);
 }

@@ -127,6 +127,31 @@ static void resume_points_side_by_side_are_found_again(void **state)
 	world_deinit(&world);
 }
 
+/* Two write the same blocks at once: the first one's copy is named until the store is closed, the younger one's after.
+ * The first one's is then a spare, and nothing is lost with it. */
+static void a_spare_copy_goes_and_is_not_counted_as_dropped(void **state)
+{
+	(void)state;
+	struct put puts[2];
+	open_world(geometry_plain(1), 0, 16);
+	for (int i = 0; i < 2; i++) {
+		put_init(&puts[i], &world, 1 + (uint64_t)i, 0, keys[1], 4 + 2 * (uint64_t)i);
+		assert_int_equal(put_reserve(&puts[i]), 0);
+	}
+	for (int i = 0; i < 2; i++)
+		assert_int_equal(put_finish(&puts[i]), 0);
+	world_drain(&world);
+	for (int i = 0; i < 2; i++)
+		put_deinit(&puts[i]);
+	assert_int_equal(world_stats(&world).media[FC_SSD].segments, 2);
+	assert_int_equal(world_reopen(&world, 0), 0);
+	world_check(&world);
+	assert_int_equal(stored(&world, keys[1], 16), 6);
+	assert_int_equal(world_stats(&world).media[FC_SSD].segments, 1);
+	assert_int_equal(world_stats(&world).dropped_segments, 0);
+	world_deinit(&world);
+}
+
 /* The table of 8,200 chunks has room for 65,600, which is more than the MiB that is read and written at once; the
  * header of 700 blocks is longer than the 8 KiB that are read of each at first. */
 static void large_tables_and_headers_are_read_in_several_pieces(void **state)
@@ -587,6 +612,7 @@ int main(void)
 		cmocka_unit_test(everything_is_found_again),
 		cmocka_unit_test(memory_that_survives_is_named_before_ssd),
 		cmocka_unit_test(resume_points_side_by_side_are_found_again),
+		cmocka_unit_test(a_spare_copy_goes_and_is_not_counted_as_dropped),
 		cmocka_unit_test(large_tables_and_headers_are_read_in_several_pieces),
 		cmocka_unit_test(a_larger_arena_has_more_room),
 		cmocka_unit_test(a_smaller_arena_keeps_what_lies_inside),
