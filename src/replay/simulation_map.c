@@ -85,6 +85,12 @@ static void add_near(struct mapping *mapping, const struct fc_simulated *run)
 	add_picture(mapping, picture, title, note);
 }
 
+/* Of a small arena the whole is shown as near as it gets. */
+static bool is_nearer(const struct fc_simulated *run)
+{
+	return last_map(run)->near.cell_bytes < last_map(run)->whole.cell_bytes;
+}
+
 static void add_pair(struct mapping *mapping, void (*add)(struct mapping *mapping, const struct fc_simulated *run))
 {
 	fc_page_begin_columns(mapping->page, 2);
@@ -202,9 +208,11 @@ int fc_simulation_add_map(const struct fc_simulation *simulation, struct fc_page
 	int code = add_table(&mapping);
 	add_keys(&mapping);
 	add_pair(&mapping, add_whole);
-	fc_page_paragraph(page,
-			  "A cell of these shows whose most of it is, not in how many pieces it lies. From nearby:");
-	add_pair(&mapping, add_near);
+	if (is_nearer(mapping.first) || (mapping.second != NULL && is_nearer(mapping.second))) {
+		fc_page_paragraph(page, "A cell of these shows whose most of it is, not in how many pieces it lies. "
+					"From nearby:");
+		add_pair(&mapping, add_near);
+	}
 	add_moments(&mapping);
 	free(mapping.tints);
 	return code;

@@ -54,7 +54,16 @@ double fc_run_ttft_p99_s(const struct fc_outcome *outcome)
 void fc_print_seconds(char *string, size_t bytes, double value)
 {
 	char text[FC_HUMAN_BYTES];
-	snprintf(string, bytes, "%s", value <= 0 ? "0 s" : fc_human_ns((uint64_t)llround(value * NS_PER_S), text));
+	if (!isfinite(value))
+		snprintf(string, bytes, "n/a");
+	else
+		snprintf(string, bytes, "%s",
+			 value <= 0 ? "0 s" : fc_human_ns((uint64_t)llround(value * NS_PER_S), text));
+}
+
+void fc_print_share(char *string, size_t bytes, double value)
+{
+	snprintf(string, bytes, isfinite(value) ? "%.2f %%" : "n/a", 100 * value);
 }
 
 void fc_print_axis_seconds(char *string, size_t bytes, double value)

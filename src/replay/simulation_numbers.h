@@ -28,8 +28,9 @@ double fc_run_percentile_s(const struct fc_histogram *histogram, double percent)
 double fc_run_ttft_mean_s(const struct fc_outcome *outcome);
 double fc_run_ttft_p99_s(const struct fc_outcome *outcome);
 
-/* "402 ms"; on an axis, where values are round, "10 ms" and "1 s". */
+/* "402 ms" and "94.20 %", or "n/a" for what is no number; on an axis, where values are round, "10 ms" and "1 s". */
 void fc_print_seconds(char *string, size_t bytes, double value);
+void fc_print_share(char *string, size_t bytes, double value);
 void fc_print_axis_seconds(char *string, size_t bytes, double value);
 
 /* FlatCake without one of its mechanisms. */

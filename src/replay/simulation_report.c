@@ -174,11 +174,13 @@ static void add_all_lines(struct report *report, void (*add)(struct report *repo
 static void add_hit_bars(struct report *report)
 {
 	static const char *const parts[] = {"delivered / possible"};
+	bool has_share = false; /* of what could be delivered, as anything could */
 	for (size_t i = 0; i < report->cast_count; i++) {
 		const struct fc_simulated *run = cast_run(report, i);
 		double value = fc_run_has_ended(run) ? fc_run_of_possible(run->outcome) : 0;
 		report->names[i] = run->policy->name;
 		report->values[i] = isfinite(value) ? value : 0;
+		has_share |= fc_run_has_ended(run) && isfinite(value);
 	}
 	struct fc_bars bars = {
 		.title = "Delivered prefix, of what any cache could have had",
@@ -187,9 +189,11 @@ static void add_hit_bars(struct report *report)
 		.part_names = parts,
 		.part_count = 1,
 		.lengths = report->values,
+		.length_min = 1,
 		.print = fc_human_print_share,
 	};
-	fc_bars_add(report->page, &bars);
+	if (has_share)
+		fc_bars_add(report->page, &bars);
 }
 
 /* What the picture's width should stand for, so that short bars can be told apart; 0: nothing need be cut. */
@@ -329,7 +333,7 @@ static void print_cells(const struct fc_simulated *run, char cells[COLUMNS][FC_H
 				fc_run_ttft_p99_s(outcome)};
 	double wanted = (double)outcome->media_bytes[FC_SSD];
 	for (int i = 0; i < 2; i++)
-		fc_human_print_share(cells[1 + i], bytes, shares[i]);
+		fc_print_share(cells[1 + i], bytes, shares[i]);
 	for (int i = 0; i < 3; i++)
 		fc_print_seconds(cells[3 + i], bytes, times[i]);
 	snprintf(cells[6], bytes, wanted > 0 ? "%.2f" : "n/a", (double)outcome->bytes_read / fmax(wanted, 1));

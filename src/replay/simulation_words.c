@@ -60,25 +60,42 @@ static void begin_item(struct fc_page *sentence, bool *has_items, const char *op
 	*has_items = true;
 }
 
+/* Who brings less than flat; that nobody does is said only where somebody else ran. */
+static void add_who_brings_less(const struct words *words, double own, struct fc_page *sentence)
+{
+	char text[FC_HUMAN_BYTES];
+	bool has_items = false, has_others = false;
+	for (size_t i = 0; i < words->shape.policy_count; i++) {
+		const struct fc_simulated *run = &words->shape.last[i];
+		if (!is_alternative(run))
+			continue;
+		has_others = true;
+		if (fc_run_of_input(run->outcome) >= own - LEVEL_POINTS)
+			continue;
+		begin_item(sentence, &has_items, " Less is brought by ");
+		fc_print_share(text, sizeof(text), fc_run_of_input(run->outcome));
+		fc_page_add(sentence, "%s (%s)", run->policy->name, text);
+	}
+	if (has_items)
+		fc_page_add(sentence, ".");
+	else if (has_others)
+		fc_page_add(sentence, " No other that ran brings less by more than half a point.");
+}
+
 static void say_delivered(struct words *words)
 {
 	struct fc_page sentence = {0};
 	char text[FC_HUMAN_BYTES];
-	bool has_items = false;
 	double own = fc_run_of_input(words->flat->outcome);
-	fc_human_print_share(text, sizeof(text), own);
-	fc_page_add(&sentence, "flat brings %s of the input's blocks from the cache", text);
-	fc_human_print_share(text, sizeof(text), fc_run_of_possible(words->flat->outcome));
-	fc_page_add(&sentence, ", which is %s of what any cache could have had.", text);
-	for (size_t i = 0; i < words->shape.policy_count; i++) {
-		const struct fc_simulated *run = &words->shape.last[i];
-		if (!is_alternative(run) || fc_run_of_input(run->outcome) >= own - LEVEL_POINTS)
-			continue;
-		begin_item(&sentence, &has_items, " Less is brought by ");
-		fc_human_print_share(text, sizeof(text), fc_run_of_input(run->outcome));
-		fc_page_add(&sentence, "%s (%s)", run->policy->name, text);
+	if (words->flat->outcome->possible_blocks == 0) {
+		fc_page_add(&sentence, "Nothing: no prompt begins with blocks that were there before.");
+	} else {
+		fc_print_share(text, sizeof(text), own);
+		fc_page_add(&sentence, "flat brings %s of the input's blocks from the cache", text);
+		fc_print_share(text, sizeof(text), fc_run_of_possible(words->flat->outcome));
+		fc_page_add(&sentence, ", which is %s of what any cache could have had.", text);
+		add_who_brings_less(words, own, &sentence);
 	}
-	fc_page_add(&sentence, has_items ? "." : " All others that ran bring as much, within half a point.");
 	finish(words, "Delivered in time.", &sentence);
 }
 
@@ -124,7 +141,7 @@ static void find_leads(struct fc_page *leads, const struct fc_outcome *outcome, 
 	double mean = fc_run_ttft_mean_s(outcome), own_mean = fc_run_ttft_mean_s(flat);
 	double p99 = fc_run_ttft_p99_s(outcome), own_p99 = fc_run_ttft_p99_s(flat);
 	if (share > own_share + LEVEL_POINTS)
-		add_lead(leads, "delivered", share, own_share, fc_human_print_share);
+		add_lead(leads, "delivered", share, own_share, fc_print_share);
 	if (mean < AHEAD * own_mean)
 		add_lead(leads, "mean", mean, own_mean, fc_print_seconds);
 	if (p99 < AHEAD * own_p99)

@@ -207,11 +207,22 @@ static void add_numbers(struct fc_page *page, const struct fc_plot *plot)
 	fc_page_add(page, "</table></div></details>");
 }
 
+static bool has_points(const struct frame *frame)
+{
+	for (size_t i = 0; i < frame->plot->series_count; i++)
+		for (size_t point = 0; point < frame->plot->series[i].count; point++)
+			if (is_shown(frame, &frame->plot->series[i], point))
+				return true;
+	return false;
+}
+
 void fc_plot_add(struct fc_page *page, const struct fc_plot *plot)
 {
 	struct frame frame = {.plot = plot};
 	fc_scale_init(&frame.x, plot, true);
 	fc_scale_init(&frame.y, plot, false);
+	if (!has_points(&frame))
+		return;
 	begin_figure(page, plot->title);
 	begin_picture(page, plot->title, "plot", ABOVE, HEIGHT);
 	add_axes(page, &frame);
@@ -309,6 +320,7 @@ void fc_bars_add(struct fc_page *page, const struct fc_bars *bars)
 		longest = fmax(longest, sum_of(bars, bar));
 	if (bars->length_max > 0)
 		longest = fmin(longest, bars->length_max);
+	longest = fmax(longest, bars->length_min);
 	begin_figure(page, bars->title);
 	begin_picture(page, bars->title, "bars", 0, (double)bars->count * BAR_PITCH + 4);
 	for (size_t bar = 0; bar < bars->count; bar++)

@@ -11,7 +11,8 @@
  *      +--------------
  *              x
  *
- * Values that are not finite, and values of 0 and less on a logarithmic axis, are gaps in a line. */
+ * Values that are not finite, and values of 0 and less on a logarithmic axis, are gaps in a line. A plot of nothing but
+ * gaps is left out. */
 #ifndef FC_REPORT_PLOT_H
 #define FC_REPORT_PLOT_H
 
@@ -60,6 +61,7 @@ struct fc_bars {
 	const double *lengths; /* [bar * part_count + part], not negative */
 	/* What the width of the picture stands for; longer bars end at its edge with a mark. 0: the longest bar. */
 	double length_max;
+	double length_min; /* it stands for at least so much: 1 where lengths are shares */
 	void (*print)(char *string, size_t bytes, double value);
 };
 

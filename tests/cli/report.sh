@@ -32,6 +32,20 @@ check_page "$work/lines.html" '<b>Delivered in time.</b>' 'Where sessions lie on
 	'flatcake replay trace.tar --simulate --policy flat,recompute --memories 4MiB,1GiB --rates 0.5,2</code>'
 check_page "$work/analysis.html" 'best possible' 'tiering would do from' 'KV of a session'
 
+! grep -q 'No other that ran' "$work/bars.html" || complain 'flat alone is compared with others'
+
+# A trace that names no blocks, and one in which nothing comes back: nothing could be delivered, which is no share.
+for time in 0 1000 2000; do
+	printf '{"timestamp":%d,"input_length":5000,"output_length":9,"hash_ids":[]}\n' $time >>"$work/unnamed.jsonl"
+	printf '{"timestamp":%d,"input_length":900,"output_length":9,"hash_ids":[%d,7]}\n' $time $time >>"$work/once.jsonl"
+done
+for trace in unnamed once; do
+	"$FLATCAKE" replay "$work/$trace.jsonl" --simulate --policy flat,mooncake,recompute --rates 1,2 --memory 64MiB --ssd 1GiB \
+		--report "$work/$trace.html" >"$work/out" 2>&1 || complain "no page of $trace: $(cat "$work/out")"
+	check_page "$work/$trace.html" 'Nothing: no prompt begins with blocks that were there before.' '<td>n/a</td>'
+	! grep -q 'delivered / possible' "$work/$trace.html" || complain "$trace: a plot of no shares"
+done
+
 "$FLATCAKE" replay "$work/trace.tar" --dir "$work/store" --report "$work/live.html" >"$work/out" 2>&1
 [ $? -eq 2 ] || complain "a live replay accepts --report"
 grep -q -- '--simulate' "$work/out" || complain "no advice: $(cat "$work/out")"

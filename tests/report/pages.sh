@@ -43,7 +43,10 @@ simulate lines --policy all --rates 0.5,2,8 --memories 1GiB,64MiB,8MiB --ssd 512
 simulate bars --policy flat,mooncake,recompute --memory 8MiB --ssd 128MiB
 simulate alone --policy flat
 simulate nothing --policy recompute,hicache --ssd 0
-/usr/bin/python3 "$checker" ${FC_SHOTS:+--shots "$FC_SHOTS"} "$work/lines.html" "$work/bars.html" "$work/alone.html" "$work/nothing.html" \
+printf '{"timestamp":%d,"input_length":5000,"output_length":9,"hash_ids":[]}\n' 0 1000 2000 >"$work/unnamed.jsonl"
+"$FLATCAKE" replay "$work/unnamed.jsonl" --simulate --policy flat,recompute --rates 1,2 --report "$work/unnamed.html" >"$work/out" 2>&1 ||
+	complain "unnamed: $(cat "$work/out")"
+/usr/bin/python3 "$checker" ${FC_SHOTS:+--shots "$FC_SHOTS"} "$work/lines.html" "$work/bars.html" "$work/alone.html" "$work/nothing.html" "$work/unnamed.html" \
 	>"$work/out" 2>&1 || complain "pages: $(cat "$work/out")"
 for page in "$FC_SOURCE_DIR"/docs/results/*.html; do
 	[ -f "$page" ] || continue

@@ -233,6 +233,38 @@ static void bars_are_as_long_as_the_sum_of_their_parts(void **state)
 	fc_page_deinit(&page);
 }
 
+static void bars_of_shares_stand_for_their_share(void **state)
+{
+	(void)state;
+	struct fc_page page = {0};
+	const char *names[] = {"flat"}, *parts[] = {"delivered"};
+	const double lengths[] = {0.75};
+	struct fc_bars bars = {.title = "t",
+			       .names = names,
+			       .count = 1,
+			       .part_names = parts,
+			       .part_count = 1,
+			       .lengths = lengths,
+			       .length_min = 1,
+			       .print = print_ms};
+	fc_bars_add(&page, &bars);
+	assert_non_null(strstr(page.bytes, "p3\" x=\"196.0\" y=\"4.0\" width=\"330.0\"")); /* of 440 */
+	fc_page_deinit(&page);
+}
+
+static void a_plot_of_gaps_is_left_out(void **state)
+{
+	(void)state;
+	struct fc_page page = {0};
+	const double x[] = {1, 2}, y[] = {NAN, NAN};
+	struct fc_plot_series series = {.name = "flat", .x = x, .y = y, .count = 2};
+	struct fc_plot plot = {.title = "t", .series = &series, .series_count = 1};
+	plot.x.label = plot.y.label = "l";
+	fc_plot_add(&page, &plot);
+	assert_int_equal(page.length, 0);
+	fc_page_deinit(&page);
+}
+
 /* ---- pages ---- */
 
 static void make_page(struct fc_page *page, const char *name)
@@ -307,6 +339,8 @@ int main(void)
 		cmocka_unit_test(cells_of_one_look_are_one_stroke),
 		cmocka_unit_test(a_bar_beyond_the_picture_is_cut_and_says_so),
 		cmocka_unit_test(bars_are_as_long_as_the_sum_of_their_parts),
+		cmocka_unit_test(bars_of_shares_stand_for_their_share),
+		cmocka_unit_test(a_plot_of_gaps_is_left_out),
 		cmocka_unit_test(names_stay_text),
 		cmocka_unit_test(a_page_needs_nothing_from_elsewhere),
 		cmocka_unit_test(a_page_is_written_whole_or_not_at_all),
