@@ -17,6 +17,8 @@ static enum fc_tiering tiering_of(const struct fc_analysis *analysis, const stru
 {
 	double references = (double)analysis->reference_count, hits = (double)analysis->hits;
 	double from_ssd = (double)(analysis->hits - judgement->dram_hits);
+	if (references <= 0)
+		return FC_TIERING_UNKNOWN;
 	if (hits <= 0 || hits < FC_JUDGE_REUSE_SHARE * references)
 		return FC_TIERING_NO_REUSE;
 	if (from_ssd <= FC_JUDGE_ENOUGH_SHARE * references)
@@ -48,7 +50,7 @@ void fc_judge(const struct fc_analysis *analysis, struct fc_judgement *judgement
 
 const char *fc_traffic_name(uint32_t traffic)
 {
-	static const char *const names[] = {[FC_TRAFFIC_ONE_SHOT] = "one-shot requests",
+	static const char *const names[] = {[FC_TRAFFIC_ONE_SHOT] = "one-shot traffic",
 					    [FC_TRAFFIC_CHAT] = "chat traffic",
 					    [FC_TRAFFIC_AGENT] = "agent traffic",
 					    [FC_TRAFFIC_MIXED] = "mixed traffic"};
@@ -58,7 +60,8 @@ const char *fc_traffic_name(uint32_t traffic)
 
 const char *fc_tiering_name(enum fc_tiering tiering)
 {
-	static const char *const names[] = {[FC_TIERING_NO_REUSE] = "no_cache_pays",
+	static const char *const names[] = {[FC_TIERING_UNKNOWN] = "unknown",
+					    [FC_TIERING_NO_REUSE] = "no_cache_pays",
 					    [FC_TIERING_DRAM_ENOUGH] = "dram_is_enough",
 					    [FC_TIERING_DOES] = "tiering_would_do",
 					    [FC_TIERING_DEPENDS] = "depends",

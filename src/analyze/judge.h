@@ -6,6 +6,7 @@
  * Tiering, that is, DRAM in front of SSD with LRU between them, by the share of hits that DRAM of the given size cannot
  * hold:
  *
+ *   no references at all                                  unknown
  *   best possible hit rate below 10 %                     no cache pays
  *   DRAM alone comes within 2 points of the best rate     DRAM is enough: SSD, tiered or flat, has little to add
  *   at most 20 % of hits from SSD                         tiering would do
@@ -29,6 +30,7 @@
 #define FC_TRAFFIC_MIXED FC_TRAFFIC_COUNT
 
 enum fc_tiering {
+	FC_TIERING_UNKNOWN,
 	FC_TIERING_NO_REUSE,
 	FC_TIERING_DRAM_ENOUGH,
 	FC_TIERING_DOES,
@@ -47,7 +49,7 @@ struct fc_judgement {
 
 void fc_judge(const struct fc_analysis *analysis, struct fc_judgement *judgement);
 
-/* "agent traffic", "chat traffic", "one-shot requests", "mixed traffic". */
+/* "agent traffic", "chat traffic", "one-shot traffic", "mixed traffic". */
 const char *fc_traffic_name(uint32_t traffic);
 /* A name for machines: "dram_is_enough". */
 const char *fc_tiering_name(enum fc_tiering tiering);

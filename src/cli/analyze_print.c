@@ -13,10 +13,19 @@
 /* Numbers of a spread as text; `unit_of` is what the report knows about them. */
 typedef const char *(*number_text)(const struct fc_analyze_report *report, double number, char text[FC_HUMAN_BYTES]);
 
+/* Whole but for the means of small numbers: 1.4 requests of a session are not 1. */
 static const char *count_text(const struct fc_analyze_report *report, double number, char text[FC_HUMAN_BYTES])
 {
 	(void)report;
-	return fc_human_count((uint64_t)llround(number), text);
+	if (number >= 99.95 || number == floor(number))
+		return fc_human_count((uint64_t)llround(number), text);
+	snprintf(text, FC_HUMAN_BYTES, "%.1f", number);
+	return text;
+}
+
+static const char *plural(uint64_t count)
+{
+	return count == 1 ? "" : "s";
 }
 
 static const char *blocks_text(const struct fc_analyze_report *report, double number, char text[FC_HUMAN_BYTES])
@@ -229,13 +238,14 @@ static void print_head(const struct fc_analyze_report *report, FILE *file)
 {
 	const struct fc_analysis *analysis = report->analysis;
 	char requests[FC_HUMAN_BYTES], sessions[FC_HUMAN_BYTES], span[FC_HUMAN_BYTES], block[FC_HUMAN_BYTES];
-	fprintf(file, "%s requests in %s sessions, %s\n", fc_human_count(analysis->request_count, requests),
-		fc_human_count(analysis->session_count, sessions),
+	fprintf(file, "%s request%s in %s session%s, %s\n", fc_human_count(analysis->request_count, requests),
+		plural(analysis->request_count), fc_human_count(analysis->session_count, sessions),
+		plural(analysis->session_count),
 		analysis->are_sessions_inferred ? "inferred from shared prefixes" : "as the trace gives them");
-	fprintf(file,
-		"%s from first to last, %llu in the busiest minute, %.1f sessions active on average, %llu at most\n",
-		time_text(report, (double)analysis->span_ns, span), (unsigned long long)analysis->minute_requests_max,
-		analysis->active_sessions_mean, (unsigned long long)analysis->active_sessions_max);
+	fprintf(file, "%s from first to last, %s in the busiest minute, %.1f sessions active on average, %s at most\n",
+		time_text(report, (double)analysis->span_ns, span),
+		fc_human_count(analysis->minute_requests_max, requests), analysis->active_sessions_mean,
+		fc_human_count(analysis->active_sessions_max, sessions));
 	fprintf(file, "blocks of %u tokens; %s / %llu: %s a block\n", analysis->block_tokens, report->config->model,
 		(unsigned long long)report->config->scale, blocks_text(report, 1, block));
 	if (!analysis->are_sessions_inferred)
@@ -244,7 +254,7 @@ static void print_head(const struct fc_analyze_report *report, FILE *file)
 		    "(--concurrency). Times, and distances between sessions, depend on that.",
 		    (unsigned long long)report->config->concurrency);
 	if (report->trace->skipped_count > 0)
-		fprintf(file, "%llu damaged records were left out; the first: %s\n",
+		fprintf(file, "damaged records left out: %llu; the first: %s\n",
 			(unsigned long long)report->trace->skipped_count, report->trace->skipped_first.text);
 	fputc('\n', file);
 }
@@ -266,10 +276,10 @@ static void print_traffic(const struct fc_analyze_report *report, const struct w
 	say(words,
 	    "The median request adds %s tokens to a history of %s. The median session has %llu request%s and %s of KV.",
 	    fc_human_count(analysis->new_tokens.p50, tokens), fc_human_count(analysis->history_tokens.p50, history),
-	    (unsigned long long)analysis->session_requests.p50, analysis->session_requests.p50 == 1 ? "" : "s",
+	    (unsigned long long)analysis->session_requests.p50, plural(analysis->session_requests.p50),
 	    blocks_text(report, (double)analysis->session_blocks.p50, size));
 	if (analysis->hits > 0)
-		say(words, "Half of the reuse comes after more than %s of other KV, a tenth after more than %s.",
+		say(words, "An LRU cache of %s would serve half of the reuse, one of %s nine tenths.",
 		    blocks_text(report, (double)analysis->reuse_blocks.p50, agents),
 		    blocks_text(report, (double)analysis->reuse_blocks.p90, chats));
 }
@@ -277,6 +287,8 @@ static void print_traffic(const struct fc_analyze_report *report, const struct w
 static const char *tiering_words(enum fc_tiering tiering)
 {
 	switch (tiering) {
+	case FC_TIERING_UNKNOWN:
+		return "The trace names no blocks, so what a cache would do for it cannot be told.";
 	case FC_TIERING_NO_REUSE:
 		return "No cache pays: too little is used again, wherever it lies.";
 	case FC_TIERING_DRAM_ENOUGH:
@@ -292,6 +304,22 @@ static const char *tiering_words(enum fc_tiering tiering)
 	       "how KV lies there decides.";
 }
 
+/* What DRAM of the given size would hold, and what of it the trace can show. */
+static void print_room(const struct fc_analyze_report *report, const struct words *words)
+{
+	const struct fc_analysis *analysis = report->analysis;
+	char size[FC_HUMAN_BYTES], all[FC_HUMAN_BYTES];
+	fc_human_bytes(report->config->dram_bytes, size);
+	if (analysis->session_blocks.p50 > 0 && report->judgement.traffic != FC_TRAFFIC_ONE_SHOT)
+		say(words, "%s holds %.1f median sessions, and %.1f are active.", size,
+		    report->judgement.sessions_in_dram, analysis->active_sessions_mean);
+	if (analysis->hits > 0 && analysis->unique_count <= analysis->dram_blocks)
+		say(words,
+		    "All KV of this trace, %s, fits into %s, so nothing has to leave it here: a longer trace of the "
+		    "same traffic may need more.",
+		    blocks_text(report, (double)analysis->unique_count, all), size);
+}
+
 static void print_tiering(const struct fc_analyze_report *report, const struct words *words)
 {
 	const struct fc_analysis *analysis = report->analysis;
@@ -299,20 +327,23 @@ static void print_tiering(const struct fc_analyze_report *report, const struct w
 	char best[FC_HUMAN_BYTES], dram[FC_HUMAN_BYTES], ssd[FC_HUMAN_BYTES], size[FC_HUMAN_BYTES];
 	double enough = (double)judgement->enough_blocks, active = analysis->active_sessions_mean;
 	say(words, "%s", tiering_words(judgement->tiering));
+	if (analysis->hits == 0)
+		return;
 	fc_human_bytes(report->config->dram_bytes, size);
 	say(words, "Of all blocks, %s could hit; %s of DRAM alone hits %s. Behind it, SSD would serve %s of the hits.",
 	    fc_human_percent(analysis->hits, analysis->reference_count, best), size,
 	    fc_human_percent(judgement->dram_hits, analysis->reference_count, dram),
 	    fc_human_percent(analysis->tier_blocks, analysis->hits, ssd));
-	if (analysis->session_blocks.p50 > 0)
-		say(words, "%s holds %.1f median sessions, and %.1f are active.", size, judgement->sessions_in_dram,
-		    analysis->active_sessions_mean);
-	if (analysis->hits > 0)
+	print_room(report, words);
+	blocks_text(report, (double)judgement->tiering_blocks, best);
+	blocks_text(report, enough, dram);
+	if (judgement->traffic == FC_TRAFFIC_ONE_SHOT)
+		say(words, "At this load, tiering would do from %s of DRAM on; %s would be enough alone.", best, dram);
+	else
 		say(words,
 		    "At this load, tiering would do from %s of DRAM on; %s would be enough alone, which is %s for each "
 		    "active session.",
-		    blocks_text(report, (double)judgement->tiering_blocks, best), blocks_text(report, enough, dram),
-		    blocks_text(report, enough / active, ssd));
+		    best, dram, blocks_text(report, enough / active, ssd));
 }
 
 int fc_analyze_print(const struct fc_analyze_report *report, FILE *file)

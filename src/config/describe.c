@@ -5,11 +5,21 @@
 #define LINE_CHARACTERS 100
 #define NAME_CHARACTERS 34
 
+/* Bytes of what the line may not be broken in: a word, and with a number also what it counts ("5.2 % of" is two). */
+static int piece_bytes(const char *text)
+{
+	size_t word = strcspn(text, " ");
+	bool is_number = text[0] >= '0' && text[0] <= '9' && strspn(text, "0123456789.,") == word;
+	if (is_number && text[word] == ' ' && text[word + 1] != '\0' && text[word + 1] != ' ')
+		word += 1 + strcspn(text + word + 1, " ");
+	return (int)word;
+}
+
 void fc_describe_wrapped(const char *text, int indent, int column, FILE *file)
 {
 	bool is_line_start = true;
 	while (*text != '\0') {
-		int word_len = (int)strcspn(text, " ");
+		int word_len = piece_bytes(text);
 		if (!is_line_start && column + 1 + word_len > LINE_CHARACTERS) {
 			fputc('\n', file);
 			column = 0;

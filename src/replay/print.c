@@ -147,7 +147,8 @@ static void print_head(const struct fc_replay_result *result, const struct fc_tr
 		       const struct fc_config *config, const struct fc_geometry *geometry, FILE *file)
 {
 	char memory[FC_HUMAN_BYTES], ssd[FC_HUMAN_BYTES], requests[FC_HUMAN_BYTES], time[FC_HUMAN_BYTES];
-	fprintf(file, "%u sessions, %s requests, blocks of %u tokens; %s / %llu\n", trace->session_count,
+	char sessions[FC_TRACE_SESSIONS_BYTES];
+	fprintf(file, "%s, %s requests, blocks of %u tokens; %s / %llu\n", fc_trace_sessions_text(trace, sessions),
 		fc_human_count(trace->request_count, requests), geometry->block_tokens, geometry->name,
 		(unsigned long long)config->scale);
 	/* A daemon's arenas are its own affair. */
@@ -160,7 +161,7 @@ static void print_head(const struct fc_replay_result *result, const struct fc_tr
 		result->is_warm ? "warm start: the store held blocks before" : "cold start",
 		fc_human_ns(result->elapsed_ns, time));
 	if (trace->skipped_count > 0)
-		fprintf(file, "%llu damaged records were left out; the first: %s\n\n",
+		fprintf(file, "damaged records left out: %llu; the first: %s\n\n",
 			(unsigned long long)trace->skipped_count, trace->skipped_first.text);
 }
 

@@ -166,7 +166,8 @@ int fc_simulation_print(const struct fc_simulation *simulation, FILE *file)
 	const struct fc_simulation_opts *opts = &simulation->opts;
 	const struct fc_outcome *first = simulation->runs[0].outcome;
 	char requests[FC_HUMAN_BYTES], ssd[FC_HUMAN_BYTES], seen[FC_HUMAN_BYTES], possible[FC_HUMAN_BYTES];
-	fprintf(file, "%u sessions, %s requests, blocks of %u tokens; %s on %s\n", opts->trace->session_count,
+	char sessions[FC_TRACE_SESSIONS_BYTES];
+	fprintf(file, "%s, %s requests, blocks of %u tokens; %s on %s\n", fc_trace_sessions_text(opts->trace, sessions),
 		fc_human_count(opts->trace->request_count, requests), opts->geometry->block_tokens,
 		opts->geometry->name, opts->hardware->name);
 	fprintf(file,
@@ -174,7 +175,7 @@ int fc_simulation_print(const struct fc_simulation *simulation, FILE *file)
 		fc_human_bytes(opts->ssd_bytes, ssd), fc_human_percent(first->seen_blocks, first->blocks, seen),
 		fc_human_percent(first->possible_blocks, first->blocks, possible));
 	if (opts->trace->skipped_count > 0)
-		fprintf(file, "%llu damaged records were left out; the first: %s\n\n",
+		fprintf(file, "damaged records left out: %llu; the first: %s\n\n",
 			(unsigned long long)opts->trace->skipped_count, opts->trace->skipped_first.text);
 	int code = print_hits(simulation, file);
 	fputc('\n', file);

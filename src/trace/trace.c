@@ -12,6 +12,7 @@
 
 #include "base/check.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -26,6 +27,16 @@ void fc_trace_free(struct fc_trace *trace)
 	free(trace->requests);
 	free(trace->suffix_ids);
 	free(trace);
+}
+
+const char *fc_trace_sessions_text(const struct fc_trace *trace, char text[FC_TRACE_SESSIONS_BYTES])
+{
+	if (trace->session_count == 0)
+		snprintf(text, FC_TRACE_SESSIONS_BYTES, "sessions not named");
+	else
+		snprintf(text, FC_TRACE_SESSIONS_BYTES, "%u session%s", trace->session_count,
+			 trace->session_count == 1 ? "" : "s");
+	return text;
 }
 
 void fc_trace_request_ids(const struct fc_trace *trace, uint32_t request, uint64_t *ids)

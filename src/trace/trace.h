@@ -118,6 +118,10 @@ FC_MUST_USE int fc_trace_load(const char *const *paths, size_t path_count, const
 			      struct fc_trace **trace, struct fc_error *error);
 void fc_trace_free(struct fc_trace *trace);
 
+/* How many sessions, for people: "426 sessions", "1 session", "sessions not named". Returns `text`. */
+#define FC_TRACE_SESSIONS_BYTES 32
+const char *fc_trace_sessions_text(const struct fc_trace *trace, char text[FC_TRACE_SESSIONS_BYTES]);
+
 static inline uint64_t fc_trace_id_count(const struct fc_trace_request *request)
 {
 	return (uint64_t)request->prefix_count + request->suffix_count;

@@ -413,7 +413,7 @@ static void requests_without_blocks_and_equal_times_divide_nothing_by_zero(void 
 	assert_int_equal(analysis.session_count, 2);
 	assert_true(analysis.active_sessions_mean == 2 && analysis.window_blocks[0] == 0);
 	assert_int_equal(analysis.reuse_requests.count, 0);
-	assert_int_equal(judgement.tiering, FC_TIERING_NO_REUSE);
+	assert_int_equal(judgement.tiering, FC_TIERING_UNKNOWN);
 	assert_true(judgement.sessions_in_dram == 0);
 	fc_analysis_deinit(&analysis);
 }

@@ -41,6 +41,40 @@ done
 expect 0 out '^Tiering would not do: ' trace.tar.zst --memory 1MiB
 expect 0 out '^DRAM is enough: ' trace.tar.zst --memory 1TiB
 expect 0 out '^  hits that come from SSD +0.0 % ' trace.tar.zst --memory 1TiB
+expect 0 out '^All KV of this trace, .* fits into 1.0 TiB, so ' trace.tar.zst --memory 1TiB
+! "$FLATCAKE" analyze trace.tar.zst --memory 1MiB | grep -q '^All KV of this trace' || complain 'all KV fits into 1 MiB'
+
+# Traffic that a few requests make: what is said of each kind, and what is not said where it would mean nothing.
+requests() { # PROMPTS: one request a second of each list of ids
+	time=0
+	for ids; do
+		printf '{"timestamp":%d,"input_length":%d,"output_length":9,"hash_ids":[%s]}\n' $time \
+			$(($(echo "$ids" | tr , '\n' | grep -c .) * 512)) "$ids"
+		time=$((time + 1000))
+	done
+}
+says() { # TEXT...: as the sentences of small.jsonl, whole
+	"$FLATCAKE" analyze small.jsonl >out 2>err || complain 'small.jsonl is refused'
+	tr '\n' ' ' <out >sentences
+	for text; do
+		grep -qF -- "$text" sentences || complain "small.jsonl: not said: $text"
+	done
+	! grep -qE '(hit|could|serve|alone) n/a|n/a of' sentences || complain 'small.jsonl: a sentence about nothing'
+	! sed -n '/^Th/,$p' out | grep -qE '^(%|[KMG]iB)|[0-9]$' || complain 'small.jsonl: a line breaks between a number and what it counts'
+}
+requests 1,2 >small.jsonl
+says '1 request in 1 session, inferred' 'This is one-shot traffic: ' 'No cache pays: '
+! grep -q 'median sessions' sentences || complain 'one request: sessions that DRAM holds'
+requests 1,2,3 1,2,4 1,2,5 1,2,6 1,2,7 1,2,8 >small.jsonl
+says 'one-shot traffic' 'DRAM is enough: ' 'would be enough alone. '
+requests 1,2,3 1,2,3,4,5 7,8 >small.jsonl
+says '3 requests in 2 sessions' 'This is chat traffic: ' 'is 5.6 MiB for each active session' \
+	'An LRU cache of 3.8 MiB would serve half of the reuse, one of 5.6 MiB nine tenths.'
+grep -qE '^requests of a session +1.5 ' out || complain 'a mean of 1.5 is rounded'
+printf '{"timestamp":0,"input_length":5000,"output_length":9,"hash_ids":[]}\n' >small.jsonl
+says 'The trace names no blocks, so what a cache would do for it cannot be told.'
+expect 0 out '"tiering": "unknown"' small.jsonl --json -
+
 # Bytes follow the model; 70 / 4 times those of the default.
 expect 0 out '^blocks of 64 tokens; llama-3.1-70b / 1: 20.0 MiB a block' trace.tar.zst --model llama-3.1-70b
 

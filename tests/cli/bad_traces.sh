@@ -52,7 +52,7 @@ bad() {
 		fi
 		run $command bad.jsonl --lenient
 		status=$?
-		if [ $status -ne 0 ] || ! grep -qF -- "1 damaged records were left out; the first: bad.jsonl:3: $3" out; then
+		if [ $status -ne 0 ] || ! grep -qF -- "damaged records left out: 1; the first: bad.jsonl:3: $3" out; then
 			complain "$command --lenient, $1: status $status"
 		fi
 	done
@@ -94,7 +94,7 @@ bad_turn() {
 		fi
 		run $command bad.json --lenient
 		status=$?
-		if [ $status -ne 0 ] || ! grep -qF -- "1 damaged records were left out; the first: bad.json:3: requests[1]$3" out; then
+		if [ $status -ne 0 ] || ! grep -qF -- "damaged records left out: 1; the first: bad.json:3: requests[1]$3" out; then
 			complain "$command --lenient, $1 in a turn: status $status"
 		fi
 	done
