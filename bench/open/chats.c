@@ -2,12 +2,11 @@
  * memory, and when it is computed again. One length of history at a time, on an idle node, so that nothing but the
  * place differs. */
 #include "bench/open/open.h"
+#include "bench/returning/returning.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #define SESSIONS 32u
-#define BLOCK_TOKENS 64u
 #define NEW_TOKENS 128u
 #define RATE_PER_S 0.5
 
@@ -25,77 +24,17 @@ static const struct {
 	[COMPUTED] = {"recompute", 0},
 };
 
-struct chats {
-	struct fc_trace trace;
-	struct fc_trace_request requests[2 * SESSIONS];
-	struct fc_trace_session sessions[SESSIONS];
-	char names[SESSIONS][16];
-	uint32_t session_requests[2 * SESSIONS];
-};
-
-/* All sessions write their history, then each comes back once; those are "source" 1. */
-static int make_chats(struct chats *made, uint32_t history_tokens)
-{
-	uint32_t history = history_tokens / BLOCK_TOKENS, new_blocks = NEW_TOKENS / BLOCK_TOKENS;
-	uint64_t id_count = (uint64_t)SESSIONS * (history + new_blocks);
-	*made = (struct chats){0};
-	uint64_t *ids = calloc(id_count, sizeof(*ids));
-	if (ids == NULL)
-		return FC_ENOMEM;
-	for (uint64_t i = 0; i < id_count; i++)
-		ids[i] = i;
-	for (uint32_t i = 0; i < SESSIONS; i++) {
-		snprintf(made->names[i], sizeof(made->names[i]), "chat %u", i);
-		made->sessions[i] =
-			(struct fc_trace_session){.name = made->names[i], .requests_start = 2 * i, .request_count = 2};
-		made->session_requests[2 * i] = i;
-		made->session_requests[2 * i + 1] = SESSIONS + i;
-		made->requests[i] = (struct fc_trace_request){.input_tokens = history_tokens,
-							      .output_tokens = 1,
-							      .suffix_start = (uint64_t)i * history,
-							      .suffix_count = history,
-							      .session = i,
-							      .line = i,
-							      .previous = FC_TRACE_NONE,
-							      .next = SESSIONS + i};
-		made->requests[SESSIONS + i] = (struct fc_trace_request){.input_tokens = history_tokens + NEW_TOKENS,
-									 .output_tokens = 1,
-									 .suffix_start = (uint64_t)SESSIONS * history +
-											 (uint64_t)i * new_blocks,
-									 .suffix_count = new_blocks,
-									 .prefix_count = history,
-									 .session = i,
-									 .line = i,
-									 .turn = 1,
-									 .previous = i,
-									 .next = FC_TRACE_NONE,
-									 .source = 1};
-	}
-	made->trace = (struct fc_trace){.block_tokens = BLOCK_TOKENS,
-					.requests = made->requests,
-					.request_count = 2 * SESSIONS,
-					.sessions = made->sessions,
-					.session_count = SESSIONS,
-					.session_requests = made->session_requests,
-					.line_count = SESSIONS,
-					.source_count = 2,
-					.suffix_ids = ids,
-					.suffix_id_count = id_count,
-					.id_bound = id_count};
-	return FC_OK;
-}
-
 /* Mean TTFT of those that came back, for each place. */
 static int measure(struct open *open, uint32_t history_tokens, double mean_ms[PLACES])
 {
-	static struct chats chats;
+	struct returning chats;
 	struct wanted wanted[PLACES];
 	struct fc_outcome *outcomes = NULL;
 	struct subject subject = {.name = "short chats", .trace = &chats.trace};
-	int code = make_chats(&chats, history_tokens);
+	int code = returning_init(&chats, SESSIONS, history_tokens, NEW_TOKENS);
 	if (code != FC_OK)
 		return fc_error_set(&open->error, code, "no memory for short chats");
-	code = fc_geometry_preset(&subject.geometry, open->config.model, BLOCK_TOKENS, open->config.scale,
+	code = fc_geometry_preset(&subject.geometry, open->config.model, RETURNING_BLOCK_TOKENS, open->config.scale,
 				  &open->error);
 	for (size_t i = 0; i < PLACES; i++)
 		wanted[i] = (struct wanted){
@@ -111,7 +50,7 @@ static int measure(struct open *open, uint32_t history_tokens, double mean_ms[PL
 							    "ttft_mean_ms", mean_ms[i]));
 	}
 	free(outcomes);
-	free(chats.trace.suffix_ids);
+	returning_deinit(&chats);
 	return code;
 }
 

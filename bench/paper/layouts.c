@@ -3,12 +3,11 @@
  * nor how many tokens are new: a session here writes its context, and after all others have written theirs, comes back
  * with 1,024 new tokens. What an object of Mooncake holds, and how many are read at once, is swept. */
 #include "bench/paper/paper.h"
+#include "bench/returning/returning.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #define SESSIONS 24u
-#define BLOCK_TOKENS 64u
 #define NEW_TOKENS 1024u
 #define RATE_PER_S 0.1
 
@@ -28,73 +27,18 @@ static const struct wanted kinds[] = {
 	 .settings = "mooncake-gds.object_tokens=1,mooncake-gds.depth=1"},
 };
 
-struct layout_trace {
-	struct fc_trace trace;
-	struct fc_trace_request requests[2 * SESSIONS];
-	struct fc_trace_session sessions[SESSIONS];
-	char names[SESSIONS][16];
-	uint32_t session_requests[2 * SESSIONS];
-};
-
-static int make_trace(struct layout_trace *made, uint64_t context_tokens)
-{
-	uint32_t context = (uint32_t)(context_tokens / BLOCK_TOKENS), new_blocks = NEW_TOKENS / BLOCK_TOKENS;
-	uint64_t id_count = (uint64_t)SESSIONS * (context + new_blocks);
-	*made = (struct layout_trace){0};
-	uint64_t *ids = calloc(id_count, sizeof(*ids));
-	if (ids == NULL)
-		return FC_ENOMEM;
-	for (uint64_t i = 0; i < id_count; i++)
-		ids[i] = i;
-	for (uint32_t i = 0; i < SESSIONS; i++) {
-		snprintf(made->names[i], sizeof(made->names[i]), "session %u", i);
-		made->sessions[i] =
-			(struct fc_trace_session){.name = made->names[i], .requests_start = 2 * i, .request_count = 2};
-		made->session_requests[2 * i] = i;
-		made->session_requests[2 * i + 1] = SESSIONS + i;
-		made->requests[i] = (struct fc_trace_request){.input_tokens = context_tokens,
-							      .output_tokens = 1,
-							      .suffix_start = (uint64_t)i * context,
-							      .suffix_count = context,
-							      .session = i,
-							      .line = i,
-							      .previous = FC_TRACE_NONE,
-							      .next = SESSIONS + i};
-		made->requests[SESSIONS + i] = (struct fc_trace_request){.input_tokens = context_tokens + NEW_TOKENS,
-									 .output_tokens = 1,
-									 .suffix_start = (uint64_t)SESSIONS * context +
-											 (uint64_t)i * new_blocks,
-									 .suffix_count = new_blocks,
-									 .prefix_count = context,
-									 .session = i,
-									 .line = i,
-									 .turn = 1,
-									 .previous = i,
-									 .next = FC_TRACE_NONE};
-	}
-	made->trace = (struct fc_trace){.block_tokens = BLOCK_TOKENS,
-					.requests = made->requests,
-					.request_count = 2 * SESSIONS,
-					.sessions = made->sessions,
-					.session_count = SESSIONS,
-					.session_requests = made->session_requests,
-					.line_count = SESSIONS,
-					.suffix_ids = ids,
-					.suffix_id_count = id_count};
-	return FC_OK;
-}
-
 static int compare(struct paper *paper, const struct fc_hardware *hardware, const struct fc_geometry *geometry,
 		   size_t which, bool is_row)
 {
 	static const char why[] =
 		"machine, arrivals and new tokens are not given; a read of one block is 20 MiB here, for "
 		"which its place hardly matters: see the sweep for smaller ones";
-	static struct layout_trace made;
+	struct returning made;
 	struct fc_outcome *outcomes = calloc(fc_array_len(kinds), sizeof(*outcomes));
 	struct wanted wanted[sizeof(kinds) / sizeof(kinds[0])];
 	unsigned context_k = (unsigned)(published[which].context_tokens / 1024);
-	int code = outcomes == NULL ? FC_ENOMEM : make_trace(&made, published[which].context_tokens);
+	int code = outcomes == NULL ? FC_ENOMEM
+				    : returning_init(&made, SESSIONS, published[which].context_tokens, NEW_TOKENS);
 	if (code != FC_OK) {
 		free(outcomes);
 		return fc_error_set(&paper->error, code, "no memory for the layout experiment");
@@ -120,7 +64,7 @@ static int compare(struct paper *paper, const struct fc_hardware *hardware, cons
 		paper_add_sweep(paper, &wanted[i], "Llama %uK, SSD %.1f GB/s", context_k,
 				(double)(hardware->ssd_count * hardware->ssd_read_bytes_per_s) / 1e9);
 	}
-	free(made.trace.suffix_ids);
+	returning_deinit(&made);
 	free(outcomes);
 	return code;
 }
@@ -131,7 +75,7 @@ int paper_layouts(struct paper *paper)
 	struct fc_geometry geometry;
 	int code = fc_hardware_load(&hardware, "8xh100-llama-3.1-70b", &paper->error);
 	if (code == FC_OK)
-		code = fc_geometry_preset(&geometry, hardware.model, BLOCK_TOKENS, 1, &paper->error);
+		code = fc_geometry_preset(&geometry, hardware.model, RETURNING_BLOCK_TOKENS, 1, &paper->error);
 	for (size_t i = 0; i < fc_array_len(published) && code == FC_OK; i++)
 		code = compare(paper, &hardware, &geometry, i, true);
 	hardware.ssd_count = 1;

@@ -16,5 +16,7 @@ static inline uint64_t fc_clock_now_ns(const struct fc_clock *clock)
 
 /* CLOCK_MONOTONIC. */
 struct fc_clock fc_clock_real(void);
+/* What it says now, for those that run in real time only. */
+uint64_t fc_clock_real_ns(void);
 
 #endif

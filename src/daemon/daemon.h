@@ -83,8 +83,7 @@ struct fc_daemon {
 
 static inline uint64_t fc_daemon_now_ns(void)
 {
-	struct fc_clock clock = fc_clock_real();
-	return fc_clock_now_ns(&clock);
+	return fc_clock_real_ns();
 }
 
 /* ---- serve.c ---- */

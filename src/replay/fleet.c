@@ -256,12 +256,6 @@ static void on_batch_ended(void *context, size_t batch, const struct fc_error *e
 		fleet->opts.progress_cb(fleet->opts.context, fleet->done);
 }
 
-static uint64_t real_now_ns(void)
-{
-	struct fc_clock clock = fc_clock_real();
-	return fc_clock_now_ns(&clock);
-}
-
 static int run_one(struct fc_fleet *fleet, struct fc_fleet_run *run, struct fc_error *error)
 {
 	struct running running = {.fleet = fleet, .run = run};
@@ -272,7 +266,7 @@ static int run_one(struct fc_fleet *fleet, struct fc_fleet_run *run, struct fc_e
 		.ended = on_batch_ended,
 		.context = &running,
 	};
-	uint64_t start_ns = real_now_ns();
+	uint64_t start_ns = fc_clock_real_ns();
 	memset(fleet->batches, 0, fleet->batch_count * sizeof(*fleet->batches));
 	int code = fc_jobs_run(&jobs, error);
 	if (code != FC_OK)
@@ -285,7 +279,7 @@ static int run_one(struct fc_fleet *fleet, struct fc_fleet_run *run, struct fc_e
 	}
 	for (size_t batch = 0; batch < fleet->batch_count; batch++)
 		add_outcome(run->outcome, &fleet->batches[batch]);
-	run->real_ns = real_now_ns() - start_ns;
+	run->real_ns = fc_clock_real_ns() - start_ns;
 	return FC_OK;
 }
 

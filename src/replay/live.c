@@ -58,8 +58,7 @@ static uint64_t group_blocks(const struct fc_live *live, uint32_t group, uint64_
 static uint64_t live_now_ns(struct fc_backend *backend)
 {
 	(void)backend;
-	struct fc_clock clock = fc_clock_real();
-	return fc_clock_now_ns(&clock);
+	return fc_clock_real_ns();
 }
 
 static void live_wait(struct fc_backend *backend, uint64_t until_ns)

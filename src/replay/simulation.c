@@ -140,16 +140,10 @@ void fc_simulation_deinit(struct fc_simulation *simulation)
 
 /* ---- running ---- */
 
-static uint64_t real_now_ns(void)
-{
-	struct fc_clock clock = fc_clock_real();
-	return fc_clock_now_ns(&clock);
-}
-
 static void run_one(const struct fc_simulation *simulation, const struct fc_simulated *run)
 {
 	struct fc_error error = {0};
-	uint64_t start_ns = real_now_ns();
+	uint64_t start_ns = fc_clock_real_ns();
 	struct fc_engine_opts opts = {
 		.trace = run->trace,
 		.paths = run->paths,
@@ -165,7 +159,7 @@ static void run_one(const struct fc_simulation *simulation, const struct fc_simu
 	};
 	if (fc_engine_run(&opts, run->outcome, &error) != FC_OK)
 		run->outcome->error = error;
-	run->outcome->real_ns = real_now_ns() - start_ns;
+	run->outcome->real_ns = fc_clock_real_ns() - start_ns;
 }
 
 static int first_error(const struct fc_simulation *simulation, struct fc_error *error)

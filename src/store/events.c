@@ -46,9 +46,8 @@ void fc_store_on_event(void *context, enum fc_event_kind kind, struct fc_core_lo
 		       struct fc_core_save *core_save, uint32_t layer)
 {
 	struct fc_store *store = context;
-	struct fc_clock clock = fc_clock_real();
 	if (store->remote != NULL)
-		fc_report_event(&store->report, kind, core_load, core_save, layer, fc_clock_now_ns(&clock));
+		fc_report_event(&store->report, kind, core_load, core_save, layer, fc_clock_real_ns());
 	struct fc_load *load = core_load == NULL ? NULL : core_load->owner;
 	struct fc_save *save = core_save == NULL ? NULL : core_save->owner;
 	struct fc_request *request = load != NULL ? &load->request : save != NULL ? &save->request : NULL;

@@ -185,8 +185,7 @@ static int sleep_ms(const struct fc_store *store)
 	if (store->remote != NULL)
 		wake_ns = fc_min_u64(wake_ns,
 				     fc_min_u64(fc_remote_wake_ns(store->remote), fc_report_wake_ns(&store->report)));
-	struct fc_clock clock = fc_clock_real();
-	uint64_t now_ns = fc_clock_now_ns(&clock);
+	uint64_t now_ns = fc_clock_real_ns();
 	if (wake_ns == UINT64_MAX)
 		return -1;
 	return wake_ns <= now_ns ? 0 : (int)fc_min_u64((wake_ns - now_ns) / NS_PER_MS + 1, 1000000);
@@ -272,8 +271,7 @@ static void refuse_commands(struct fc_store *store)
 
 static unsigned step_remote(struct fc_store *store)
 {
-	struct fc_clock clock = fc_clock_real();
-	fc_report_step(&store->report, store->core, fc_remote_client(store->remote), fc_clock_now_ns(&clock));
+	fc_report_step(&store->report, store->core, fc_remote_client(store->remote), fc_clock_real_ns());
 	return fc_remote_step(store->remote);
 }
 

@@ -37,12 +37,6 @@ struct fc_remote {
 	uint8_t *buffer;
 };
 
-static uint64_t now_ns(void)
-{
-	struct fc_clock clock = fc_clock_real();
-	return fc_clock_now_ns(&clock);
-}
-
 /* ---- descriptors ---- */
 
 static void close_fd(int *fd)
@@ -208,7 +202,7 @@ static void disconnect(struct fc_remote *remote)
 	close_fd(&remote->fd);
 	drop_fds(remote);
 	remote->is_fencing = true;
-	remote->next_try_ns = now_ns() + RETRY_NS;
+	remote->next_try_ns = fc_clock_real_ns() + RETRY_NS;
 	fc_client_disconnected(remote->client);
 }
 
@@ -253,9 +247,9 @@ static bool transmit(struct fc_remote *remote, unsigned *count)
 /* Connects again when the last write of the connection before has ended. */
 static void step_closed(struct fc_remote *remote)
 {
-	if (now_ns() < remote->next_try_ns)
+	if (fc_clock_real_ns() < remote->next_try_ns)
 		return;
-	remote->next_try_ns = now_ns() + RETRY_NS;
+	remote->next_try_ns = fc_clock_real_ns() + RETRY_NS;
 	if (remote->is_fencing && fc_client_may_unlock(remote->client)) {
 		close_fd(&remote->lock_fd);
 		remote->is_fencing = false;
@@ -291,15 +285,15 @@ int fc_remote_fd(const struct fc_remote *remote, short *events)
 uint64_t fc_remote_wake_ns(const struct fc_remote *remote)
 {
 	bool is_tried_again = remote->fd < 0 && fc_client_state(remote->client) != FC_CLIENT_REFUSED;
-	return is_tried_again ? fc_max_u64(remote->next_try_ns, now_ns() + 1) : UINT64_MAX;
+	return is_tried_again ? fc_max_u64(remote->next_try_ns, fc_clock_real_ns() + 1) : UINT64_MAX;
 }
 
 /* ---- open and close ---- */
 
 static int wait_for_welcome(struct fc_remote *remote, struct fc_error *error)
 {
-	uint64_t end_ns = now_ns() + OPEN_TIMEOUT_NS;
-	while (fc_client_state(remote->client) == FC_CLIENT_GREETING && now_ns() < end_ns) {
+	uint64_t end_ns = fc_clock_real_ns() + OPEN_TIMEOUT_NS;
+	while (fc_client_state(remote->client) == FC_CLIENT_GREETING && fc_clock_real_ns() < end_ns) {
 		struct pollfd wait = {.fd = -1};
 		wait.fd = fc_remote_fd(remote, &wait.events);
 		(void)poll(&wait, 1, 100);
@@ -310,7 +304,7 @@ static int wait_for_welcome(struct fc_remote *remote, struct fc_error *error)
 	const struct fc_error *why = fc_client_refusal(remote->client);
 	if (why->code != FC_OK)
 		return fc_error_set(error, why->code, "%s: %s", remote->path, why->text);
-	if (now_ns() >= end_ns)
+	if (fc_clock_real_ns() >= end_ns)
 		return fc_error_set(error, FC_ETIMEOUT, "%s: flatcaked does not answer", remote->path);
 	return fc_error_set(error, FC_EIO, "%s: flatcaked closed the connection", remote->path);
 }
