@@ -248,7 +248,7 @@ static void print_head(const struct fc_analyze_report *report, FILE *file)
 		fc_human_count(analysis->active_sessions_max, sessions));
 	fprintf(file, "blocks of %u tokens; %s / %llu: %s a block\n", analysis->block_tokens, report->config->model,
 		(unsigned long long)report->config->scale, blocks_text(report, 1, block));
-	if (!analysis->are_sessions_inferred)
+	if (report->trace->format == FC_TRACE_OF_SESSIONS)
 		say(&(struct words){file, true},
 		    "The trace does not say when sessions began: they are arranged so that %llu run at once "
 		    "(--concurrency). Times, and distances between sessions, depend on that.",

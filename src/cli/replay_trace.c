@@ -29,7 +29,16 @@ int fc_replay_load_trace(const struct fc_config *config, struct fc_trace **trace
 	opts.limit = config->session_count;
 	opts.seed = config->seed;
 	opts.concurrent_sessions = (uint32_t)fc_min_u64(config->concurrency, UINT32_MAX);
-	return fc_trace_load(config->arguments, (size_t)config->argument_count, &opts, trace, error);
+	opts.block_tokens = (uint32_t)config->block_tokens;
+	int code = fc_trace_load(config->arguments, (size_t)config->argument_count, &opts, trace, error);
+	if (code != FC_OK || config->block_tokens == 0 || config->block_tokens == (*trace)->block_tokens)
+		return code;
+	code = fc_error_set(error, FC_EINVAL,
+			    "--block-tokens: %llu does not fit this trace, which says that its blocks have %u tokens",
+			    (unsigned long long)config->block_tokens, (*trace)->block_tokens);
+	fc_trace_free(*trace);
+	*trace = NULL;
+	return code;
 }
 
 static int read_share(const char *text, double *share, struct fc_error *error)
@@ -81,11 +90,6 @@ int fc_replay_make_options(const struct fc_config *from, const struct fc_trace *
 			   struct fc_store_opts *opts, struct fc_error *error)
 {
 	struct fc_config config = *from;
-	uint64_t asked = config.block_tokens, traced = trace->block_tokens;
-	if (asked != 0 && asked != traced)
-		return fc_error_set(error, FC_EINVAL,
-				    "--block-tokens: %llu does not fit this trace, whose blocks have %llu tokens",
-				    (unsigned long long)asked, (unsigned long long)traced);
-	config.block_tokens = traced;
+	config.block_tokens = trace->block_tokens;
 	return fc_config_store_opts(&config, geometry, opts, error);
 }

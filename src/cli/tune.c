@@ -28,11 +28,6 @@ struct tune {
 
 /* ---- the two parts of the trace ---- */
 
-static uint64_t unit_count(const struct fc_trace *trace)
-{
-	return trace->session_count > 0 ? trace->session_count : trace->request_count;
-}
-
 static int load_part(const struct tune *tune, uint64_t skip, uint64_t count, struct fc_trace **trace,
 		     struct fc_error *error)
 {
@@ -52,7 +47,7 @@ static int load(struct tune *tune, struct fc_error *error)
 	int code = fc_replay_load_trace(&tune->config, &whole, error);
 	if (code != FC_OK)
 		return code;
-	uint64_t count = unit_count(whole);
+	uint64_t count = fc_trace_unit_count(whole);
 	uint64_t held = (uint64_t)((double)count * tune->config.hold_out_ratio);
 	fc_trace_free(whole);
 	if (held == 0 || held == count)
@@ -127,8 +122,9 @@ static int print(const struct tune *tune, FILE *file)
 {
 	const struct fc_tune_result *result = &tune->result;
 	fprintf(file, "%llu sessions or requests to search on, %llu held out; %llu runs on %s\n\n",
-		(unsigned long long)unit_count(tune->training), (unsigned long long)unit_count(tune->held_out),
-		(unsigned long long)result->run_count, tune->hardware.name);
+		(unsigned long long)fc_trace_unit_count(tune->training),
+		(unsigned long long)fc_trace_unit_count(tune->held_out), (unsigned long long)result->run_count,
+		tune->hardware.name);
 	int code = FC_OK;
 	if (result->step_count == 0)
 		fprintf(file, "Nothing that was tried is better than the settings as given.\n");

@@ -157,7 +157,8 @@ static int check_opts(const struct fc_fleet_plan_opts *opts, struct fc_error *er
 {
 	if (opts->trace->session_count == 0 || opts->trace->id_bound == 0)
 		return fc_error_set(error, FC_EINVAL,
-				    "--nodes: sessions are what is routed and repeated, and this trace names none");
+				    "--nodes: sessions are what is routed and repeated; allowed: a trace of whole "
+				    "sessions, whose times count from their own starts");
 	if (opts->node_count == 0 || opts->request_count == 0 || opts->request_count > UINT32_MAX / 2)
 		return fc_error_set(error, FC_EINVAL, "--nodes %u with %llu requests; allowed: 1 and more, up to %u",
 				    opts->node_count, (unsigned long long)opts->request_count, UINT32_MAX / 2);

@@ -12,6 +12,7 @@
 
 #include "base/random.h"
 #include "trace/idmap.h"
+#include "trace/turns.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -58,10 +59,11 @@ struct line {
 struct fc_trace_build {
 	struct fc_trace_opts opts;
 	uint32_t block_tokens;
-	bool has_loose;
+	bool is_timed;
 	struct array sessions, requests, classes, suffix_ids;
 	uint64_t session_count, request_count, class_count, suffix_id_count, line_count;
-	struct fc_idmap session_ids; /* of the current session */
+	struct fc_idmap session_ids;   /* of the current session */
+	struct fc_idmap session_names; /* hashes of those of timed requests, and the sessions' numbers */
 	struct line line;
 	struct array line_ids, line_head;
 };
@@ -131,6 +133,7 @@ void fc_build_free(struct fc_trace_build *build)
 	free(build->line_ids.items);
 	free(build->line_head.items);
 	fc_idmap_deinit(&build->session_ids);
+	fc_idmap_deinit(&build->session_names);
 	free(build);
 }
 
@@ -145,10 +148,12 @@ static void drop_empty_session(struct fc_trace_build *build)
 	build->session_count--;
 }
 
-uint32_t fc_build_session_count(const struct fc_trace_build *build)
+uint32_t fc_build_unit_count(const struct fc_trace_build *build)
 {
 	const struct session *sessions = build->sessions.items;
 	uint64_t count = build->session_count;
+	if (build->is_timed)
+		return (uint32_t)build->request_count;
 	return (uint32_t)(count > 0 && sessions[count - 1].request_count == 0 ? count - 1 : count);
 }
 
@@ -157,29 +162,24 @@ uint32_t fc_build_request_count(const struct fc_trace_build *build)
 	return (uint32_t)build->request_count;
 }
 
-static int check_block_tokens(struct fc_trace_build *build, uint32_t block_tokens, bool is_loose,
+static int check_block_tokens(struct fc_trace_build *build, uint32_t block_tokens, bool is_timed,
 			      struct fc_error *error)
 {
 	bool is_first = build->session_count == 0 && build->request_count == 0;
-	if (!is_first && build->has_loose != is_loose)
+	if (!is_first && build->is_timed != is_timed)
 		return fc_error_set(error, FC_EINVAL,
-				    "Claude Code sessions and Mooncake requests together; allowed: one format a trace");
+				    "whole sessions and single requests together; allowed: one format a trace");
 	if (!is_first && build->block_tokens != block_tokens)
 		return fc_error_set(error, FC_EINVAL,
 				    "blocks of %u tokens after blocks of %u; allowed: one block size a trace",
 				    block_tokens, build->block_tokens);
 	build->block_tokens = block_tokens;
-	build->has_loose = is_loose;
+	build->is_timed = is_timed;
 	return 0;
 }
 
-int fc_build_session(struct fc_trace_build *build, const char *name, const char *source, uint32_t block_tokens,
-		     struct fc_error *error)
+static int append_session(struct fc_trace_build *build, const char *name, const char *source, struct fc_error *error)
 {
-	drop_empty_session(build);
-	int result = check_block_tokens(build, block_tokens, false, error);
-	if (result != 0)
-		return result;
 	if (build->session_count >= COUNT_MAX)
 		return limit_reached("sessions", error);
 	if (reserve(&build->sessions, build->session_count + 1, sizeof(struct session), error) != 0)
@@ -191,8 +191,46 @@ int fc_build_session(struct fc_trace_build *build, const char *name, const char 
 		return no_memory(error);
 	}
 	*session_at(build, build->session_count++) = session;
-	fc_idmap_clear(&build->session_ids);
 	return 0;
+}
+
+int fc_build_session(struct fc_trace_build *build, const char *name, const char *source, uint32_t block_tokens,
+		     struct fc_error *error)
+{
+	drop_empty_session(build);
+	int result = check_block_tokens(build, block_tokens, false, error);
+	if (result == 0)
+		result = append_session(build, name, source, error);
+	if (result == 0)
+		fc_idmap_clear(&build->session_ids);
+	return result;
+}
+
+uint32_t fc_build_session_number(const struct fc_trace_build *build)
+{
+	return (uint32_t)build->session_count;
+}
+
+static uint64_t hash_of(const char *name)
+{
+	uint64_t hash = 0xcbf29ce484222325; /* FNV-1a; the map mixes it once more */
+	for (; *name != '\0'; name++)
+		hash = (hash ^ (unsigned char)*name) * 0x100000001b3;
+	return hash;
+}
+
+int fc_build_timed_session(struct fc_trace_build *build, const char *name, uint32_t *session, struct fc_error *error)
+{
+	for (uint64_t hash = hash_of(name);; hash++) { /* the next where another name has the same */
+		bool is_new;
+		*session = (uint32_t)build->session_count;
+		if (fc_idmap_enter(&build->session_names, hash, session, &is_new) != 0)
+			return no_memory(error);
+		if (is_new)
+			return append_session(build, name, "", error);
+		if (strcmp(session_at(build, *session)->name, name) == 0)
+			return 0;
+	}
 }
 
 static int class_of(struct fc_trace_build *build, uint64_t tool_tokens, uint64_t system_tokens, uint32_t *index,
@@ -273,7 +311,7 @@ static int append_suffix(struct fc_trace_build *build, const struct fc_build_req
 	uint64_t *suffix = (uint64_t *)build->suffix_ids.items + build->suffix_id_count;
 	for (uint64_t i = prefix_count; i < request->id_count; i++) {
 		int result = 0;
-		if (build->has_loose)
+		if (build->is_timed)
 			*suffix++ = request->ids[i];
 		else if (i < prompt_count)
 			*suffix++ = prompt_id(build, i);
@@ -319,18 +357,22 @@ static int match_prompt(struct fc_trace_build *build, const struct fc_build_requ
 	return 0;
 }
 
+static void count_request(struct session *session, uint64_t time_ns)
+{
+	session->request_count++;
+	session->first_ns = fc_min_u64(session->first_ns, time_ns);
+	session->last_ns = fc_max_u64(session->last_ns, time_ns);
+}
+
 /* Makes the request the one that the next of its line is compared with. */
 static void link_request(struct fc_trace_build *build, uint64_t time_ns)
 {
-	struct session *session = session_at(build, build->session_count - 1);
 	uint32_t index = (uint32_t)build->request_count - 1;
 	if (build->line.previous != FC_TRACE_NONE)
 		request_at(build, build->line.previous)->next = index;
 	build->line.previous = index;
 	build->line.turn++;
-	session->request_count++;
-	session->first_ns = fc_min_u64(session->first_ns, time_ns);
-	session->last_ns = fc_max_u64(session->last_ns, time_ns);
+	count_request(session_at(build, build->session_count - 1), time_ns);
 }
 
 int fc_build_request(struct fc_trace_build *build, const struct fc_build_request *request, struct fc_error *error)
@@ -373,7 +415,12 @@ int fc_build_request(struct fc_trace_build *build, const struct fc_build_request
 	return 0;
 }
 
-int fc_build_loose_request(struct fc_trace_build *build, uint32_t block_tokens, const struct fc_build_request *request,
+int fc_build_check_timed(struct fc_trace_build *build, uint32_t block_tokens, struct fc_error *error)
+{
+	return check_block_tokens(build, block_tokens, true, error);
+}
+
+int fc_build_timed_request(struct fc_trace_build *build, uint32_t block_tokens, const struct fc_build_request *request,
 			   struct fc_error *error)
 {
 	if (request->id_count > COUNT_MAX)
@@ -387,13 +434,17 @@ int fc_build_loose_request(struct fc_trace_build *build, uint32_t block_tokens, 
 		.output_tokens = request->output_tokens,
 		.suffix_start = build->suffix_id_count,
 		.suffix_count = (uint32_t)request->id_count,
-		.session = FC_TRACE_NONE,
+		.session = request->has_session ? request->session : FC_TRACE_NONE,
 		.line = FC_TRACE_NONE,
 		.previous = FC_TRACE_NONE,
 		.next = FC_TRACE_NONE,
 	};
 	result = append_suffix(build, request, 0, 0, error);
-	return result != 0 ? result : append_request(build, &made, error);
+	if (result == 0)
+		result = append_request(build, &made, error);
+	if (result == 0 && request->has_session)
+		count_request(session_at(build, request->session), request->time_ns);
+	return result;
 }
 
 /* ---- finish: sessions by name -------------------------------------------------------------------------------------
@@ -545,15 +596,17 @@ static int arrange_sessions(struct fc_trace_build *build, const struct named *or
 	return result;
 }
 
-/* Replaces times by arrivals: of sessions as arranged, of loose requests since the first. */
+/* Replaces times by arrivals: of sessions as arranged, of timed requests since the first. */
 static void set_arrivals(struct fc_trace_build *build)
 {
 	uint64_t first_ns = UINT64_MAX;
 	for (uint64_t i = 0; i < build->request_count; i++)
 		first_ns = fc_min_u64(first_ns, request_at(build, i)->arrival_ns);
+	for (uint64_t i = 0; i < build->session_count && build->is_timed; i++)
+		session_at(build, i)->start_ns = session_at(build, i)->first_ns - first_ns;
 	for (uint64_t i = 0; i < build->request_count; i++) {
 		struct fc_trace_request *request = request_at(build, i);
-		if (build->has_loose) {
+		if (build->is_timed) {
 			request->arrival_ns -= first_ns;
 		} else {
 			const struct session *session = session_at(build, request->session);
@@ -592,7 +645,7 @@ static void place_requests(struct fc_trace_build *build, struct place *places, u
 {
 	for (uint32_t i = 0; i < build->request_count; i++) {
 		const struct fc_trace_request *request = request_at(build, i);
-		uint32_t rank = build->has_loose ? 0 : session_at(build, request->session)->rank;
+		uint32_t rank = build->is_timed ? 0 : session_at(build, request->session)->rank;
 		places[i] = (struct place){.arrival_ns = request->arrival_ns, .rank = rank, .index = i};
 	}
 	qsort(places, build->request_count, sizeof(*places), compare_places);
@@ -602,8 +655,8 @@ static void place_requests(struct fc_trace_build *build, struct place *places, u
 		ordered[i] = *request_at(build, places[i].index);
 		ordered[i].previous = renamed(new_index, ordered[i].previous);
 		ordered[i].next = renamed(new_index, ordered[i].next);
-		if (!build->has_loose)
-			ordered[i].session = places[i].rank;
+		if (ordered[i].session != FC_TRACE_NONE)
+			ordered[i].session = session_at(build, ordered[i].session)->rank;
 	}
 }
 
@@ -642,7 +695,7 @@ static int list_sessions(struct fc_trace_build *build, const struct named *order
 		requests_start += from->request_count;
 	}
 	trace->session_count = (uint32_t)build->session_count;
-	for (uint32_t i = 0; i < trace->request_count && !build->has_loose; i++) {
+	for (uint32_t i = 0; i < trace->request_count && trace->session_count > 0; i++) {
 		struct fc_trace_session *session = &trace->sessions[trace->requests[i].session];
 		trace->session_requests[session->requests_start + session->request_count++] = i;
 	}
@@ -664,11 +717,11 @@ static int take_suffixes(struct fc_trace_build *build, struct fc_trace *trace, s
 static int fill_trace(struct fc_trace_build *build, const struct named *order, struct fc_trace *trace,
 		      struct fc_error *error)
 {
-	trace->format = build->has_loose ? FC_TRACE_MOONCAKE : FC_TRACE_CLAUDE;
+	trace->format = build->is_timed ? FC_TRACE_OF_REQUESTS : FC_TRACE_OF_SESSIONS;
 	trace->block_tokens = build->block_tokens;
 	trace->line_count = (uint32_t)build->line_count;
-	int result = build->has_loose ? 0 : renumber(build, order, &trace->id_bound, error);
-	if (result == 0)
+	int result = build->is_timed ? 0 : renumber(build, order, &trace->id_bound, error);
+	if (result == 0 && !build->is_timed)
 		result = arrange_sessions(build, order, error);
 	if (result != 0)
 		return result;
@@ -678,6 +731,8 @@ static int fill_trace(struct fc_trace_build *build, const struct named *order, s
 		result = list_sessions(build, order, trace, error);
 	if (result == 0)
 		result = take_suffixes(build, trace, error);
+	if (result == 0 && build->is_timed && trace->session_count > 0 && fc_turns_link(trace) != 0)
+		result = no_memory(error);
 	for (uint32_t i = 0; result == 0 && i < trace->request_count; i++)
 		trace->reference_count += fc_trace_id_count(&trace->requests[i]);
 	return result;

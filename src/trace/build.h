@@ -2,8 +2,9 @@
  * folder.
  *
  * Calls: session, then for each of its lines: line, then request for each of its requests in the order of their times;
- * or, for formats that know no sessions, loose requests only. Then finish, once. After an error of a call the builder
- * can only be freed, except for the refusal of a session (FC_EINVAL), which changes nothing. */
+ * or, for formats whose requests stand for themselves with times of their own, timed requests only, in any order, all
+ * with a session that timed_session has given, or none with one. Then finish, once. After an error of a call the
+ * builder can only be freed, except for the refusal of a session (FC_EINVAL), which changes nothing. */
 #ifndef FC_TRACE_BUILD_H
 #define FC_TRACE_BUILD_H
 
@@ -17,6 +18,8 @@ struct fc_build_request {
 	uint64_t output_tokens;
 	const uint64_t *ids; /* as the file has them */
 	uint64_t id_count;
+	bool has_session; /* of a timed request: it is one of `session` */
+	uint32_t session;
 };
 
 FC_MUST_USE int fc_build_new(const struct fc_trace_opts *opts, struct fc_trace_build **build, struct fc_error *error);
@@ -29,11 +32,19 @@ FC_MUST_USE int fc_build_line(struct fc_trace_build *build, enum fc_trace_kind k
 			      uint64_t system_tokens, struct fc_error *error);
 FC_MUST_USE int fc_build_request(struct fc_trace_build *build, const struct fc_build_request *request,
 				 struct fc_error *error);
-FC_MUST_USE int fc_build_loose_request(struct fc_trace_build *build, uint32_t block_tokens,
+/* Whether timed requests with such blocks fit to what was built so far: FC_EINVAL, which changes nothing. */
+FC_MUST_USE int fc_build_check_timed(struct fc_trace_build *build, uint32_t block_tokens, struct fc_error *error);
+FC_MUST_USE int fc_build_timed_request(struct fc_trace_build *build, uint32_t block_tokens,
 				       const struct fc_build_request *request, struct fc_error *error);
 
-/* Sessions that have requests, and all requests, so far. */
-uint32_t fc_build_session_count(const struct fc_trace_build *build);
+/* The number of the session of timed requests that has this name; a name that is new gets the next number. A request
+ * of it must follow. */
+FC_MUST_USE int fc_build_timed_session(struct fc_trace_build *build, const char *name, uint32_t *session,
+				       struct fc_error *error);
+uint32_t fc_build_session_number(const struct fc_trace_build *build); /* the next */
+
+/* What files give, so far: sessions that have requests, or timed requests; and all requests. */
+uint32_t fc_build_unit_count(const struct fc_trace_build *build);
 uint32_t fc_build_request_count(const struct fc_trace_build *build);
 
 /* Arranges, orders and renumbers; hands the trace out. The builder can then only be freed. FC_EINVAL for two sessions

@@ -57,7 +57,8 @@ static int read_time(const struct list *list, const struct fc_json_at *at, const
 		     struct fc_error *error)
 {
 	struct fc_json_at member = {.parent = at, .key = "t"};
-	int result = fc_json_time(list->text, &member, json_object_get(request, "t"), 1000000000, time_ns, error);
+	int result = fc_json_time(list->text, &member, json_object_get(request, "t"), 1000000000, FC_JSON_SPAN_NS_MAX,
+				  time_ns, error);
 	*time_ns += list->start_ns;
 	return result;
 }

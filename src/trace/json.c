@@ -14,7 +14,6 @@
 #define PATH_BYTES 256
 #define DEPTH_MAX 32
 #define EXCERPT_BYTES 48
-#define TIME_NS_MAX 1e17
 
 struct scan {
 	const char *bytes;
@@ -277,15 +276,20 @@ int fc_json_integer(const struct fc_json_text *text, const struct fc_json_at *at
 }
 
 int fc_json_time(const struct fc_json_text *text, const struct fc_json_at *at, const json_t *value, uint64_t unit_ns,
-		 uint64_t *result_ns, struct fc_error *error)
+		 uint64_t max_ns, uint64_t *result_ns, struct fc_error *error)
 {
-	double time_ns = json_is_number(value) ? json_number_value(value) * (double)unit_ns : -1;
-	if (time_ns >= 0 && time_ns <= TIME_NS_MAX) {
-		*result_ns = (uint64_t)llround(time_ns);
+	uint64_t whole = (uint64_t)json_integer_value(value);
+	if (json_is_integer(value) && whole <= max_ns / unit_ns) { /* negative: above that */
+		*result_ns = whole * unit_ns;
+		return 0;
+	}
+	double time_ns = json_is_real(value) ? json_real_value(value) * (double)unit_ns : -1;
+	if (time_ns >= 0 && time_ns < (double)max_ns) {
+		*result_ns = fc_min_u64((uint64_t)llround(time_ns), max_ns);
 		return 0;
 	}
 	char allowed[96];
-	snprintf(allowed, sizeof(allowed), "a number from 0 to %.0f", TIME_NS_MAX / (double)unit_ns);
+	snprintf(allowed, sizeof(allowed), "a number from 0 to %llu", (unsigned long long)(max_ns / unit_ns));
 	return fc_json_refuse(text, at, allowed, error);
 }
 

@@ -41,9 +41,11 @@ int fc_json_refuse(const struct fc_json_text *text, const struct fc_json_at *at,
 FC_MUST_USE int fc_json_integer(const struct fc_json_text *text, const struct fc_json_at *at, const json_t *value,
 				uint64_t min, uint64_t max, uint64_t *result, struct fc_error *error);
 
-/* A time in units of `unit_ns`, whole or with a fraction, from 0 to 10^17 ns (three years), rounded to nanoseconds. */
+/* A time in units of `unit_ns`, whole or with a fraction, from 0 to `max_ns`, rounded to nanoseconds. */
+#define FC_JSON_SPAN_NS_MAX 100000000000000000ull /* of a trace or a session: three years */
+#define FC_JSON_TIME_NS_MAX ((uint64_t)INT64_MAX) /* since 1970: the year 2262 */
 FC_MUST_USE int fc_json_time(const struct fc_json_text *text, const struct fc_json_at *at, const json_t *value,
-			     uint64_t unit_ns, uint64_t *result_ns, struct fc_error *error);
+			     uint64_t unit_ns, uint64_t max_ns, uint64_t *result_ns, struct fc_error *error);
 
 /* The member `key` of the object at `at`, as above. */
 FC_MUST_USE int fc_json_member_integer(const struct fc_json_text *text, const struct fc_json_at *at,

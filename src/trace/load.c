@@ -6,7 +6,8 @@
  * reported so) otherwise                   the text is one record, spread over lines
  *
  * A byte-order mark, blank lines, CR LF and a missing last newline make no difference. A record with "requests" is a
- * Claude Code session, one with "hash_ids" or "timestamp" a Mooncake request. */
+ * Claude Code session, one with "chat_id" a Bailian request, another with "hash_ids" or "timestamp" a Mooncake request.
+ */
 #define _GNU_SOURCE /* memmem */
 #include "base/check.h"
 #include "trace/reader.h"
@@ -31,10 +32,8 @@ struct cursor {
 
 void fc_trace_opts_init(struct fc_trace_opts *opts)
 {
-	*opts = (struct fc_trace_opts){.share_prompts = true,
-				       .include_subagents = true,
-				       .concurrent_sessions = 8,
-				       .mooncake_block_tokens = 512};
+	*opts = (struct fc_trace_opts){
+		.share_prompts = true, .include_subagents = true, .concurrent_sessions = 8, .block_tokens = 0};
 }
 
 int fc_reader_skip(struct fc_reader *reader, int result, const struct fc_error *error)
@@ -63,11 +62,56 @@ int fc_reader_ids(struct fc_reader *reader, const struct fc_json_text *text, con
 	return fc_json_refuse(text, &hash_ids, allowed, error);
 }
 
+int fc_reader_timed(struct fc_reader *reader, const struct fc_json_text *text, const struct fc_json_at *at,
+		    const json_t *request, uint64_t unit_ns, uint32_t block_tokens, struct fc_build_request *made,
+		    struct fc_error *error)
+{
+	struct fc_json_at time_at = {.parent = at, .key = "timestamp"};
+	int result = fc_json_time(text, &time_at, json_object_get(request, "timestamp"), unit_ns, FC_JSON_TIME_NS_MAX,
+				  &made->time_ns, error);
+	if (result == 0)
+		result = fc_json_member_integer(text, at, request, "input_length", INT64_MAX, &made->input_tokens,
+						error);
+	if (result == 0)
+		result = fc_json_member_integer(text, at, request, "output_length", INT64_MAX, &made->output_tokens,
+						error);
+	if (result == 0)
+		result = fc_reader_ids(reader, text, at, request, made->input_tokens, block_tokens, error);
+	if (result != 0)
+		return result;
+	made->ids = reader->ids.items;
+	made->id_count = reader->ids.count;
+	uint64_t first_ns = reader->has_first_time ? reader->first_time_ns : made->time_ns;
+	reader->first_time_ns = first_ns;
+	reader->has_first_time = true;
+	uint64_t apart_ns = made->time_ns > first_ns ? made->time_ns - first_ns : first_ns - made->time_ns;
+	if (apart_ns <= FC_JSON_SPAN_NS_MAX) {
+		result = fc_build_check_timed(reader->build, block_tokens, error);
+		return result == 0 ? 0
+				   : fc_error_wrap(error, result, "%s:%llu", text->file,
+						   (unsigned long long)text->first_line);
+	}
+	char allowed[96];
+	snprintf(allowed, sizeof(allowed), "at most %llu from that of the first request, %llu",
+		 FC_JSON_SPAN_NS_MAX / (unsigned long long)unit_ns, (unsigned long long)(first_ns / unit_ns));
+	return fc_json_refuse(text, &time_at, allowed, error);
+}
+
+int fc_reader_check_session(struct fc_reader *reader, const struct fc_json_text *text, const struct fc_json_at *at,
+			    const char *key, bool is_named, struct fc_error *error)
+{
+	struct fc_json_at key_at = {.parent = at, .key = key};
+	enum fc_reader_sessions found = is_named ? FC_READER_SESSIONS_NAMED : FC_READER_SESSIONS_UNNAMED;
+	if (reader->sessions == FC_READER_SESSIONS_UNKNOWN)
+		reader->sessions = found;
+	if (reader->sessions == found)
+		return 0;
+	return fc_json_refuse(text, &key_at, "the session in all requests or in none", error);
+}
+
 static bool is_limit_reached(const struct fc_reader *reader)
 {
-	uint64_t sessions = fc_build_session_count(reader->build);
-	uint64_t count = sessions > 0 ? sessions : fc_build_request_count(reader->build);
-	return reader->opts->limit != 0 && count >= reader->opts->limit;
+	return reader->opts->limit != 0 && fc_build_unit_count(reader->build) >= reader->opts->limit;
 }
 
 static int read_record(struct fc_reader *reader, const struct fc_json_text *text, const struct fc_json_at *at,
@@ -75,12 +119,14 @@ static int read_record(struct fc_reader *reader, const struct fc_json_text *text
 {
 	if (json_object_get(record, "requests") != NULL)
 		return fc_claude_read(reader, text, at, record, error);
+	if (json_object_get(record, "chat_id") != NULL)
+		return fc_bailian_read(reader, text, at, record, error);
 	if (json_object_get(record, "hash_ids") != NULL || json_object_get(record, "timestamp") != NULL)
 		return fc_mooncake_read(reader, text, at, record, error);
 	return fc_json_refuse(
 		text, at,
 		"an object with \"requests\" (a Claude Code session) or with \"timestamp\" and \"hash_ids\" "
-		"(a Mooncake request)",
+		"(a Mooncake request; with \"chat_id\", a Bailian request)",
 		error);
 }
 
@@ -270,9 +316,9 @@ int fc_reader_check_opts(const struct fc_trace_opts *opts, struct fc_error *erro
 	if (opts->concurrent_sessions < 1 || opts->concurrent_sessions > CONCURRENT_SESSIONS_MAX)
 		return fc_error_set(error, FC_EINVAL, "%u concurrent sessions; allowed: 1 to %u",
 				    opts->concurrent_sessions, CONCURRENT_SESSIONS_MAX);
-	if (opts->mooncake_block_tokens < 1 || opts->mooncake_block_tokens > BLOCK_TOKENS_MAX)
-		return fc_error_set(error, FC_EINVAL, "%u tokens in a Mooncake block; allowed: 1 to %u",
-				    opts->mooncake_block_tokens, BLOCK_TOKENS_MAX);
+	if (opts->block_tokens > BLOCK_TOKENS_MAX)
+		return fc_error_set(error, FC_EINVAL, "%u tokens in a block; allowed: 0 to %u", opts->block_tokens,
+				    BLOCK_TOKENS_MAX);
 	return 0;
 }
 
@@ -325,6 +371,7 @@ int fc_trace_load(const char *const *paths, size_t path_count, const struct fc_t
 		result = load_all(&load, paths, path_count, trace, &fault);
 	fc_build_free(load.reader.build);
 	fc_json_ids_deinit(&load.reader.ids);
+	fc_idmap_deinit(&load.reader.chats);
 	fc_cut_deinit(&load.reader.cut);
 	if (result != 0 && error != NULL)
 		*error = fault;

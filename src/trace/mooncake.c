@@ -2,29 +2,42 @@
  *
  *   {"timestamp": ms, "input_length": tokens, "output_length": tokens, "hash_ids": [block, ...]}
  *
- * Ids are global and cover the whole input, the last, partial block included. There are no sessions; who replays such a
- * trace finds out from the blocks which requests belong together. */
+ * Ids are global and cover the whole input, the last, partial block included. The file does not say how many tokens a
+ * block has: 512 in Mooncake's own, other numbers in what other tools write. Those may also add "session_id", a text or
+ * a number. Without it there are no sessions; who replays such a trace finds out from the blocks which requests belong
+ * together. */
 #include "trace/reader.h"
+
+#include <stdio.h>
+
+#define BLOCK_TOKENS 512
+#define NUMBER_BYTES 32
+
+static int read_session(struct fc_reader *reader, const struct fc_json_text *text, const struct fc_json_at *at,
+			const json_t *id, uint32_t *session, struct fc_error *error)
+{
+	struct fc_json_at id_at = {.parent = at, .key = "session_id"};
+	const char *name = json_string_value(id);
+	char number[NUMBER_BYTES];
+	if (json_is_integer(id)) {
+		snprintf(number, sizeof(number), "%lld", (long long)json_integer_value(id));
+		name = number;
+	}
+	if (name == NULL || name[0] == '\0')
+		return fc_json_refuse(text, &id_at, "a text that is not empty, or an integer", error);
+	return fc_build_timed_session(reader->build, name, session, error);
+}
 
 int fc_mooncake_read(struct fc_reader *reader, const struct fc_json_text *text, const struct fc_json_at *at,
 		     const json_t *request, struct fc_error *error)
 {
-	uint32_t block_tokens = reader->opts->mooncake_block_tokens;
-	struct fc_json_at timestamp = {.parent = at, .key = "timestamp"};
-	struct fc_build_request made = {0};
-	int result =
-		fc_json_time(text, &timestamp, json_object_get(request, "timestamp"), 1000000, &made.time_ns, error);
+	const json_t *id = json_object_get(request, "session_id");
+	struct fc_build_request made = {.has_session = id != NULL};
+	uint32_t block_tokens = reader->opts->block_tokens != 0 ? reader->opts->block_tokens : BLOCK_TOKENS;
+	int result = fc_reader_timed(reader, text, at, request, 1000000, block_tokens, &made, error);
 	if (result == 0)
-		result =
-			fc_json_member_integer(text, at, request, "input_length", INT64_MAX, &made.input_tokens, error);
-	if (result == 0)
-		result = fc_json_member_integer(text, at, request, "output_length", INT64_MAX, &made.output_tokens,
-						error);
-	if (result == 0)
-		result = fc_reader_ids(reader, text, at, request, made.input_tokens, block_tokens, error);
-	if (result != 0)
-		return result;
-	made.ids = reader->ids.items;
-	made.id_count = reader->ids.count;
-	return fc_build_loose_request(reader->build, block_tokens, &made, error);
+		result = fc_reader_check_session(reader, text, at, "session_id", made.has_session, error);
+	if (result == 0 && made.has_session)
+		result = read_session(reader, text, at, id, &made.session, error);
+	return result != 0 ? result : fc_build_timed_request(reader->build, block_tokens, &made, error);
 }

@@ -3,7 +3,11 @@
 #define FC_TRACE_READER_H
 
 #include "trace/build.h"
+#include "trace/idmap.h"
 #include "trace/json.h"
+
+/* Whether the requests that come one by one name their sessions: all, or none. */
+enum fc_reader_sessions { FC_READER_SESSIONS_UNKNOWN, FC_READER_SESSIONS_NAMED, FC_READER_SESSIONS_UNNAMED };
 
 struct fc_reader {
 	const struct fc_trace_opts *opts;
@@ -11,6 +15,10 @@ struct fc_reader {
 	struct fc_json_ids ids; /* of the request that is being read */
 	struct fc_cut cut;      /* of the record that is being read */
 	uint64_t record_count;  /* seen so far */
+	enum fc_reader_sessions sessions;
+	bool has_first_time;
+	uint64_t first_time_ns; /* of requests that have times of their own */
+	struct fc_idmap chats;  /* the session of every chat of a Bailian trace */
 	uint64_t skipped_count;
 	struct fc_error skipped_first;
 };
@@ -26,10 +34,23 @@ FC_MUST_USE int fc_reader_ids(struct fc_reader *reader, const struct fc_json_tex
 			      const json_t *request, uint64_t input_tokens, uint32_t block_tokens,
 			      struct fc_error *error);
 
+/* What requests that come one by one have in common: "timestamp", in units of `unit_ns` and at most three years from
+ * that of the first, "input_length", "output_length" and "hash_ids". `made` borrows reader->ids. */
+FC_MUST_USE int fc_reader_timed(struct fc_reader *reader, const struct fc_json_text *text, const struct fc_json_at *at,
+				const json_t *request, uint64_t unit_ns, uint32_t block_tokens,
+				struct fc_build_request *made, struct fc_error *error);
+
+/* Refuses a request that names its session, by `key`, where the first did not, and the reverse. */
+FC_MUST_USE int fc_reader_check_session(struct fc_reader *reader, const struct fc_json_text *text,
+					const struct fc_json_at *at, const char *key, bool is_named,
+					struct fc_error *error);
+
 /* Readers of one record; `error` may not be NULL. */
 FC_MUST_USE int fc_claude_read(struct fc_reader *reader, const struct fc_json_text *text, const struct fc_json_at *at,
 			       const json_t *session, struct fc_error *error);
 FC_MUST_USE int fc_mooncake_read(struct fc_reader *reader, const struct fc_json_text *text, const struct fc_json_at *at,
 				 const json_t *request, struct fc_error *error);
+FC_MUST_USE int fc_bailian_read(struct fc_reader *reader, const struct fc_json_text *text, const struct fc_json_at *at,
+				const json_t *request, struct fc_error *error);
 
 #endif

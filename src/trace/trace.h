@@ -26,7 +26,8 @@
  * Sessions, shuffled by the seed, are handed to C lanes; a lane runs one session after the other, and the next session
  * always goes to the lane that is free first. Lane k opens at k * (mean session duration) / C, so that sessions do not
  * start in step. From the opening of the last lane until sessions run out, exactly C are active. Requests are then
- * ordered by arrival; the first arrives at 0. Traces with absolute times (Mooncake) keep them, less the first.
+ * ordered by arrival; the first arrives at 0. Traces with absolute times (Mooncake, Bailian) keep them, less the first;
+ * where they name sessions, each is one line, in the order of its times.
  *
  * A trace is constant once loaded; any thread may read it. */
 #ifndef FC_TRACE_TRACE_H
@@ -36,7 +37,8 @@
 
 #define FC_TRACE_NONE UINT32_MAX
 
-enum fc_trace_format { FC_TRACE_CLAUDE = 1, FC_TRACE_MOONCAKE = 2 };
+/* What a record is: a session, with times from its own zero; or a request, with a time of its own. */
+enum fc_trace_format { FC_TRACE_OF_SESSIONS = 1, FC_TRACE_OF_REQUESTS = 2 };
 enum fc_trace_kind { FC_TRACE_KIND_MAIN = 0, FC_TRACE_KIND_SUBAGENT = 1 };
 
 struct fc_trace_request {
@@ -88,11 +90,12 @@ struct fc_trace_opts {
 	bool is_lenient;        /* leave bad records out and count them; default: the first one ends the load */
 	bool share_prompts;     /* default true; see above. false also sets shared_tokens to 0 */
 	bool include_subagents; /* default true */
-	uint64_t skip;          /* leave out the first so many sessions (requests, where the format has no sessions) */
+	uint64_t skip;          /* leave out the first so many records: sessions or requests, as the format has them */
 	uint64_t limit;         /* load the first so many of the rest; 0: all */
 	uint64_t seed;
-	uint32_t concurrent_sessions;   /* 1 to 10,000; default 8 */
-	uint32_t mooncake_block_tokens; /* tokens of a Mooncake block, which the file does not state; default 512 */
+	uint32_t concurrent_sessions; /* 1 to 10,000; default 8 */
+	uint32_t block_tokens; /* of formats whose files do not state it; 0, the default: 512 of Mooncake's, 16 of
+				  Bailian's */
 };
 
 void fc_trace_opts_init(struct fc_trace_opts *opts);
@@ -100,7 +103,7 @@ void fc_trace_opts_init(struct fc_trace_opts *opts);
 /* Loads one trace from all paths together. A path is a file, a folder (searched to a depth of 8, in the order of
  * names), or "-" for standard input; a file holds one of
  *  - Claude Code sessions: a JSON document, or one a line;
- *  - Mooncake requests: one JSON object a line, or a JSON array of them;
+ *  - Mooncake or Bailian requests: one JSON object a line, or a JSON array of them;
  *  - a tar of such files;
  * plain or compressed (gzip, zstd, xz, bzip2). What it is, is told from its content. In folders and tars, only files
  * whose names end in .json, .jsonl, .tar, .tgz, .gz, .zst, .xz or .bz2 are read, the rest are counted in
@@ -117,6 +120,12 @@ void fc_trace_opts_init(struct fc_trace_opts *opts);
 FC_MUST_USE int fc_trace_load(const char *const *paths, size_t path_count, const struct fc_trace_opts *opts,
 			      struct fc_trace **trace, struct fc_error *error);
 void fc_trace_free(struct fc_trace *trace);
+
+/* How many records a trace was made of: what opts.skip and opts.limit count. */
+static inline uint64_t fc_trace_unit_count(const struct fc_trace *trace)
+{
+	return trace->format == FC_TRACE_OF_SESSIONS ? trace->session_count : trace->request_count;
+}
 
 /* How many sessions, for people: "426 sessions", "1 session", "sessions not named". Returns `text`. */
 #define FC_TRACE_SESSIONS_BYTES 32

@@ -95,7 +95,7 @@ static struct fc_trace *random_loose(struct fc_random *random)
 	for (uint64_t i = 0; i < request_count; i++) {
 		uint64_t one = fc_random_below(random, 4);
 		struct fc_build_request request = next_request(random, ids[one], &counts[one], i / 2 * 1000000000);
-		assert_int_equal(fc_build_loose_request(build, BLOCK_TOKENS, &request, NULL), 0);
+		assert_int_equal(fc_build_timed_request(build, BLOCK_TOKENS, &request, NULL), 0);
 	}
 	return finish(build);
 }
@@ -297,7 +297,7 @@ static void add(struct fc_trace_build *build, uint64_t time_s, const char *lette
 					   .output_tokens = 1,
 					   .ids = ids,
 					   .id_count = count};
-	assert_int_equal(fc_build_loose_request(build, BLOCK_TOKENS, &request, NULL), 0);
+	assert_int_equal(fc_build_timed_request(build, BLOCK_TOKENS, &request, NULL), 0);
 }
 
 static struct fc_analysis analysis_of(struct fc_trace_build *build, const struct fc_analyze_opts *opts)

@@ -191,6 +191,34 @@ counts 'an id three times in a request' '"references":6,"unique":3,"used_once":0
 printf '%s\n%s\n%s\n' "$(request 5 9 1)" "$(request 5 9 1)" "$(request 5 9 2)" >test.jsonl
 counts 'equal times' '"references":3,"unique":2,'
 
+# Traces of other origin: blocks of another size, sessions by name, chats that go on with one another.
+printf '%s\n' "$(request 0 128 1,2)" "$(request 1 192 1,2,3)" >test.jsonl
+run analyze test.jsonl && complain 'three blocks of 512 in 192 tokens are accepted'
+for command in $commands; do
+	run "$command" test.jsonl --block-tokens 64 || complain "$command: blocks of 64 are refused"
+done
+run analyze test.jsonl --block-tokens 64 --json -
+tr -d ' \n' <out | grep -q '"tokens":64,.*"references":5,"unique":3,' || complain 'blocks of 64 are counted wrongly'
+sed 's/}$/,"session_id":"s"}/' good.jsonl >test.jsonl
+{
+	printf '{"chat_id":7,"parent_chat_id":-1,"timestamp":1.5,"input_length":32,"output_length":16,"hash_ids":[4,5]}\n'
+	printf '{"chat_id":8,"parent_chat_id":7,"timestamp":61.5,"input_length":64,"output_length":16,"hash_ids":[4,5,6,7]}\n'
+} >chats.jsonl
+for trace in test chats; do
+	run analyze $trace.jsonl || complain "analyze, $trace: refused"
+	grep -qx '2 requests in 1 session, as the trace gives them' out || complain "$trace: not one session"
+	! grep -q 'does not say when' out || complain "$trace: arranges sessions that have times"
+	run replay $trace.jsonl || complain "replay, $trace: refused"
+	grep -q '^1 session, 2 requests' out || complain "replay, $trace: not one session"
+	run simulate $trace.jsonl || complain "simulate, $trace: refused"
+	grep -q '^1 session, 2 requests' out || complain "simulate, $trace: not one session"
+done
+run analyze chats.jsonl
+grep -q '^60.0 s from first to last' out || complain 'chats: not a minute apart'
+grep -q '^best possible hit rate  *50.0 %   of references; 33.3 % if replies are not stored' out || complain 'chats: the reply is not stored'
+"$FLATCAKE" replay chats.jsonl --simulate --nodes 2 >out 2>err && complain 'a fleet of sessions that have times'
+grep -q -- '--nodes: ' err || complain 'a fleet of sessions that have times: no reason'
+
 # A million ids in one request, twice, within a gigabyte of address space.
 awk 'BEGIN { for (i = 0; i < 1000000; i++) printf i ? ",%d" : "%d", i }' >million
 for time in 0 1; do

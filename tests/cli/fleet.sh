@@ -31,7 +31,7 @@ refused '--memories: not with --nodes' --simulate "$work/trace.tar" --nodes 2 --
 refused '--report: not with --nodes' --simulate "$work/trace.tar" --nodes 2 --report "$work/page.html"
 refused 'there is no "lru"' --simulate "$work/trace.tar" --nodes 2 --policy lru
 printf '{"timestamp": 0, "input_length": 512, "output_length": 1, "hash_ids": [1]}\n' >"$work/chat.jsonl"
-refused 'this trace names none' --simulate "$work/chat.jsonl" --nodes 2
+refused 'a trace of whole sessions' --simulate "$work/chat.jsonl" --nodes 2
 refused '--concurrency' --simulate "$work/trace.tar" --nodes 100000 --concurrency 1000
 refused 'a fleet is simulated; add --simulate' "$work/trace.tar" --dir "$work/store" --nodes 2
 refused '--route: is a fleet' --simulate "$work/trace.tar" --route least

@@ -1,7 +1,9 @@
-/* Mooncake requests: one byte of options (trace_input.h), then lines that are spared their braces and names: a line of
- * up to four words becomes a request with them as timestamp, lengths and ids; any other line is taken as it stands.
+/* Mooncake and Bailian requests: one byte of options (trace_input.h), then lines that are spared their braces and
+ * names: a line of two to seven words becomes a request with them as timestamp, lengths, ids, session, chat and the
+ * chat that it goes on with, as far as they are not "_"; any other line is taken as it stands.
  *
- *     0 40 3 1,2,3      {"timestamp": 0, "input_length": 40, "output_length": 3, "hash_ids": [1,2,3]}
+ *     0 40 3 1,2,3          {"timestamp": 0, "input_length": 40, "output_length": 3, "hash_ids": [1,2,3]}
+ *     0 40 3 1 _ 7 -1       {"timestamp": 0, ..., "hash_ids": [1], "chat_id": 7, "parent_chat_id": -1}
  *
  * So the fuzzer's time goes into what the numbers mean, not into JSON. */
 #include "fuzz/fuzz.h"
@@ -11,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define WORDS_MAX 4
+#define WORDS_MAX 7
 
 static int split(char *line, char *words[WORDS_MAX])
 {
@@ -27,16 +29,21 @@ static int split(char *line, char *words[WORDS_MAX])
 
 static void write_line(FILE *text, const char *line)
 {
-	static const char *const names[WORDS_MAX] = {"timestamp", "input_length", "output_length", "hash_ids"};
+	static const char *const names[WORDS_MAX] = {"timestamp",  "input_length", "output_length", "hash_ids",
+						     "session_id", "chat_id",      "parent_chat_id"};
 	char *copy = strdup(line), *words[WORDS_MAX] = {0};
 	fuzz_check(copy != NULL, "no memory");
 	int count = split(copy, words);
 	if (line[0] == '{' || line[0] == '[' || count > WORDS_MAX || count < 2) {
 		fprintf(text, "%s\n", line);
 	} else {
-		for (int i = 0; i < count; i++)
-			fprintf(text, i < 3 ? "%s\"%s\": %s" : "%s\"%s\": [%s]", i == 0 ? "{" : ", ", names[i],
-				words[i]);
+		const char *before = "{";
+		for (int i = 0; i < count; i++) {
+			if (strcmp(words[i], "_") == 0)
+				continue;
+			fprintf(text, i == 3 ? "%s\"%s\": [%s]" : "%s\"%s\": %s", before, names[i], words[i]);
+			before = ", ";
+		}
 		fputs("}\n", text);
 	}
 	free(copy);

@@ -14,7 +14,7 @@ struct fc_trace_opts fuzz_trace_opts(uint8_t choice)
 	opts.include_subagents = !(choice & 4);
 	opts.limit = choice & 8 ? 1 : 0;
 	opts.concurrent_sessions = choice & 16 ? 3 : 1;
-	opts.mooncake_block_tokens = 16;
+	opts.block_tokens = 16;
 	opts.seed = choice;
 	return opts;
 }
@@ -91,7 +91,7 @@ static void check_links(const struct fc_trace *trace, uint32_t index)
 static void check_request(const struct fc_trace *trace, uint32_t index)
 {
 	const struct fc_trace_request *request = &trace->requests[index];
-	bool has_session = trace->format == FC_TRACE_CLAUDE;
+	bool has_session = trace->session_count > 0;
 	fuzz_check(index == 0 ? request->arrival_ns == 0 : request->arrival_ns >= request[-1].arrival_ns,
 		   "request %u arrives out of order", index);
 	fuzz_check(request->input_tokens <= INT64_MAX && request->output_tokens <= INT64_MAX, "request %u: tokens",
@@ -135,8 +135,8 @@ static void check_trace(const struct fc_trace *trace)
 		check_request(trace, i);
 	for (uint32_t i = 0; i < trace->session_count; i++)
 		check_session(trace, i, &requests_start);
-	fuzz_check(requests_start == (trace->format == FC_TRACE_CLAUDE ? trace->request_count : 0),
-		   "sessions have %u requests", requests_start);
+	fuzz_check(requests_start == (trace->session_count > 0 ? trace->request_count : 0), "sessions have %u requests",
+		   requests_start);
 	check_lists(trace);
 }
 

@@ -34,7 +34,7 @@ static struct fc_trace *make_agents(uint64_t seed)
 static struct fc_trace *make_chats(void)
 {
 	struct fc_trace *trace = calloc(1, sizeof(*trace));
-	trace->format = FC_TRACE_MOONCAKE;
+	trace->format = FC_TRACE_OF_REQUESTS;
 	trace->block_tokens = 512;
 	trace->request_count = CHATS;
 	trace->requests = calloc(CHATS, sizeof(*trace->requests));

@@ -28,6 +28,14 @@ static int free_folder(void **state)
 	return 0;
 }
 
+/* Of more than Mooncake's own format, and of another. */
+#define OF_SESSION(timestamp, ids, session)                                                                            \
+	"{\"timestamp\":" #timestamp ",\"input_length\":1000,\"output_length\":7,\"hash_ids\":[" ids                   \
+	"],\"session_id\":" session "}"
+#define CHAT(chat, parent, time, ids)                                                                                  \
+	"{\"chat_id\":" #chat ",\"parent_chat_id\":" #parent ",\"timestamp\":" #time                                   \
+	",\"input_length\":20,\"output_length\":17,\"type\":\"text\",\"turn\":1,\"hash_ids\":[" ids "]}"
+
 static struct fc_trace *load_bytes(const char *bytes, size_t byte_count)
 {
 	const char *path = in_folder(folder, "bytes");
@@ -45,7 +53,7 @@ static void mooncake_requests_keep_their_ids_and_know_no_session(void **state)
 	(void)state;
 	struct fc_trace *trace = load_text(FIRST "\n" SECOND "\n" REQUEST(2000, 0, "") "\n");
 	uint64_t ids[2];
-	assert_int_equal(trace->format, FC_TRACE_MOONCAKE);
+	assert_int_equal(trace->format, FC_TRACE_OF_REQUESTS);
 	assert_int_equal(trace->block_tokens, 512);
 	assert_int_equal(trace->request_count, 3);
 	assert_int_equal(trace->session_count, 0);
@@ -295,9 +303,9 @@ static const struct bad BAD_MOONCAKE[] = {
 	{"\n\n" REQUEST(0, 1000, "\"x\""), ":3: hash_ids[0]: \"x\"; allowed: " ID},
 	{REQUEST(0, 1000, "null"), ":1: hash_ids[0]: null; allowed: " ID},
 	{REQUEST(0, 1000, "[1,2]"), ":1: hash_ids[0]: [1,2]; allowed: " ID},
-	{REQUEST(-5, 1000, "1"), ":1: timestamp: -5; allowed: a number from 0 to 100000000000"},
+	{REQUEST(-5, 1000, "1"), ":1: timestamp: -5; allowed: a number from 0 to 9223372036854"},
 	{REQUEST(1e999, 1000, "1"), ":1: timestamp: 1e999; allowed: a number up to 1.8e308"},
-	{REQUEST(1e300, 1000, "1"), ":1: timestamp: 1e300; allowed: a number from 0 to 100000000000"},
+	{REQUEST(1e300, 1000, "1"), ":1: timestamp: 1e300; allowed: a number from 0 to 9223372036854"},
 	{REQUEST(0, 1.5, "1"), ":1: input_length: 1.5; allowed: " INTEGER},
 	{REQUEST(0, "9", "1"), ":1: input_length: \"9\"; allowed: " INTEGER},
 	{REQUEST(0, 1024, "1,2,3"),
@@ -312,12 +320,27 @@ static const struct bad BAD_MOONCAKE[] = {
 	{"7", ":1: (whole record): not JSON: '[' or '{' expected near '7'"},
 	{"[\n" FIRST ",\n" REQUEST(0, 1000, "1,\n-2") "]", ":4: [1].hash_ids[1]: -2; allowed: " ID},
 	{"[3]", ":1: [0]: 3; allowed: an object with \"requests\" (a Claude Code session) or with \"timestamp\" and "
-		"\"hash_ids\" (a Mooncake request)"},
+		"\"hash_ids\" (a Mooncake request; with \"chat_id\", a Bailian request)"},
 	{"", ": holds no request"},
 	{"\r\n \n", ": holds no request"},
 	{"[]", ": holds no request"},
-	{FIRST "\n" SESSION("a"),
-	 ":2: Claude Code sessions and Mooncake requests together; allowed: one format a trace"},
+	{FIRST "\n" SESSION("a"), ":2: whole sessions and single requests together; allowed: one format a trace"},
+	{FIRST "\n" REQUEST(100000001001, 1000, "1"),
+	 ":2: timestamp: 100000001001; allowed: at most 100000000000 from that of the first request, 1000"},
+	{FIRST "\n" OF_SESSION(1, "1", "\"a\""),
+	 ":2: session_id: \"a\"; allowed: the session in all requests or in none"},
+	{OF_SESSION(1, "1", "\"a\"") "\n" FIRST,
+	 ":2: session_id: missing; needed: the session in all requests or in none"},
+	{OF_SESSION(1, "1", "\"\""), ":1: session_id: \"\"; allowed: a text that is not empty, or an integer"},
+	{OF_SESSION(1, "1", "1.5"), ":1: session_id: 1.5; allowed: a text that is not empty, or an integer"},
+	{OF_SESSION(1, "1", "null"), ":1: session_id: null; allowed: a text that is not empty, or an integer"},
+	{CHAT(1, -1, 0, "1") "\n" FIRST,
+	 ":2: blocks of 512 tokens after blocks of 16; allowed: one block size a trace"},
+	{CHAT(-1, -1, 0, "1"), ":1: chat_id: -1; allowed: " INTEGER},
+	{CHAT(1, -2, 0, "1"), ":1: parent_chat_id: -2; allowed: -1, or an integer from 0 to 9223372036854775807"},
+	{CHAT(1, 0.5, 0, "1"), ":1: parent_chat_id: 0.5; allowed: -1, or an integer from 0 to 9223372036854775807"},
+	{CHAT(1, -1, 0, "1,2,3"),
+	 ":1: hash_ids: [1,2,3]; allowed: at most 2 ids (there are 3) for 20 input tokens in blocks of 16"},
 };
 
 static void bad_mooncake_records_are_refused_by_place_value_and_rule(void **state)
@@ -325,6 +348,104 @@ static void bad_mooncake_records_are_refused_by_place_value_and_rule(void **stat
 	(void)state;
 	for (size_t i = 0; i < sizeof(BAD_MOONCAKE) / sizeof(BAD_MOONCAKE[0]); i++)
 		assert_refused(BAD_MOONCAKE[i].text, strlen(BAD_MOONCAKE[i].text), BAD_MOONCAKE[i].error);
+}
+
+static void assert_links(const struct fc_trace *trace, uint32_t index, uint32_t session, uint32_t previous,
+			 uint32_t next, uint32_t prefix)
+{
+	const struct fc_trace_request *request = &trace->requests[index];
+	assert_int_equal(request->session, session);
+	assert_int_equal(request->line, session);
+	assert_int_equal(request->previous, previous);
+	assert_int_equal(request->next, next);
+	assert_int_equal(request->prefix_count, prefix);
+	assert_int_equal(request->turn, previous == FC_TRACE_NONE ? 0 : trace->requests[previous].turn + 1);
+}
+
+static void requests_that_name_their_session_are_its_turns_by_time(void **state)
+{
+	(void)state;
+	/* Names are texts or numbers; "b" comes out of order, and two requests of it at one time keep the file's. */
+	struct fc_trace *trace =
+		load_text(OF_SESSION(3000, "1,3", "\"b\"") "\n" OF_SESSION(2000, "4", "7") "\n" OF_SESSION(
+			1000, "1,2", "\"b\"") "\n" OF_SESSION(3000, "1,3",
+							      "\"b\"") "\n" OF_SESSION(2500, "4,18446744073709551615",
+										       "7"));
+	uint64_t ids[2];
+	assert_int_equal(trace->format, FC_TRACE_OF_REQUESTS);
+	assert_int_equal(trace->session_count, 2);
+	assert_int_equal(trace->line_count, 2);
+	assert_int_equal(fc_trace_unit_count(trace), 5);
+	assert_string_equal(trace->sessions[0].name, "7");
+	assert_string_equal(trace->sessions[1].name, "b");
+	assert_int_equal(trace->sessions[0].start_ns, 1000000000);
+	assert_int_equal(trace->sessions[0].duration_ns, 500000000);
+	assert_int_equal(trace->sessions[1].start_ns, 0);
+	assert_int_equal(trace->sessions[1].duration_ns, 2000000000);
+	assert_int_equal(trace->sessions[1].requests_start, 2);
+	assert_int_equal(trace->sessions[1].request_count, 3);
+	assert_int_equal(trace->session_requests[2], 0);
+	assert_int_equal(trace->session_requests[4], 4);
+	assert_links(trace, 0, 1, FC_TRACE_NONE, 3, 0);
+	assert_links(trace, 1, 0, FC_TRACE_NONE, 2, 0);
+	assert_links(trace, 2, 0, 1, FC_TRACE_NONE, 1);
+	assert_links(trace, 3, 1, 0, 4, 1);
+	assert_links(trace, 4, 1, 3, FC_TRACE_NONE, 2);
+	fc_trace_request_ids(trace, 2, ids);
+	assert_true(ids[0] == 4 && ids[1] == UINT64_MAX);
+	fc_trace_request_ids(trace, 4, ids);
+	assert_true(ids[0] == 1 && ids[1] == 3);
+	fc_trace_free(trace);
+}
+
+static void chats_that_go_on_with_one_another_are_one_session(void **state)
+{
+	(void)state;
+	/* 5 goes on with 4, which the trace does not have; 9 was named before it came; 3 and 8 both go on with 2. */
+	struct fc_trace *trace =
+		load_text(CHAT(2, -1, 0.5, "1") "\n" CHAT(3, 2, 1.25, "1,2") "\n" CHAT(5, 4, 2, "6") "\n" CHAT(
+			6, 9, 3, "7,8") "\n" CHAT(9, -1, 2.5, "7") "\n" CHAT(8, 2, 4, "1,3") "\n" CHAT(10, 5, 5,
+												       "6,9"));
+	const char *names[] = {"2", "4", "9"};
+	const uint32_t sessions[] = {0, 0, 1, 2, 2, 0, 1};
+	assert_int_equal(trace->block_tokens, 16);
+	assert_int_equal(trace->session_count, 3);
+	for (uint32_t i = 0; i < 3; i++)
+		assert_string_equal(trace->sessions[i].name, names[i]);
+	for (uint32_t i = 0; i < 7; i++)
+		assert_int_equal(trace->requests[i].session, sessions[i]);
+	assert_int_equal(trace->requests[1].arrival_ns, 750000000);
+	assert_links(trace, 5, 0, 1, FC_TRACE_NONE, 1);
+	/* The reply of 2, 17 tokens behind 20, fills a second block, and 3 says which. */
+	assert_int_equal(fc_trace_stored_count(trace, 0, true), 2);
+	fc_trace_free(trace);
+}
+
+static void blocks_have_the_size_that_is_asked_for_where_the_file_does_not_say(void **state)
+{
+	(void)state;
+	struct fc_trace_opts opts;
+	struct fc_trace *trace;
+	const char *path = in_folder(folder, "x");
+	write_text(path, REQUEST(0, 1000, "1,2,3,4"));
+	fc_trace_opts_init(&opts);
+	opts.block_tokens = 256;
+	assert_int_equal(fc_trace_load(&path, 1, &opts, &trace, NULL), 0);
+	assert_int_equal(trace->block_tokens, 256);
+	fc_trace_free(trace);
+	write_text(path, CHAT(1, -1, 0, "1"));
+	opts.block_tokens = 32;
+	assert_int_equal(fc_trace_load(&path, 1, &opts, &trace, NULL), 0);
+	assert_int_equal(trace->block_tokens, 32);
+	fc_trace_free(trace);
+}
+
+static void times_since_1970_count_from_the_first(void **state)
+{
+	(void)state;
+	struct fc_trace *trace = load_text(REQUEST(1764522686123, 1000, "1") "\n" REQUEST(1764522685000, 1000, "1"));
+	assert_int_equal(trace->requests[1].arrival_ns, 1123000000); /* to the nanosecond: no double between */
+	fc_trace_free(trace);
 }
 
 #define HEAD(block_size, rest)                                                                                         \
@@ -480,7 +601,7 @@ static void options_out_of_range_are_refused(void **state)
 	assert_int_equal(fc_trace_load(&path, 1, &opts, &trace, &error), FC_EINVAL);
 	assert_string_equal(error.text, "0 concurrent sessions; allowed: 1 to 10000");
 	fc_trace_opts_init(&opts);
-	opts.mooncake_block_tokens = 0;
+	opts.block_tokens = (1u << 30) + 1;
 	assert_int_equal(fc_trace_load(&path, 1, &opts, &trace, &error), FC_EINVAL);
 	fc_trace_opts_init(&opts);
 	assert_int_equal(fc_trace_load(NULL, 0, &opts, &trace, &error), FC_EINVAL);
@@ -502,6 +623,10 @@ int main(void)
 		TEST(several_paths_make_one_trace),
 		TEST(the_limit_counts_requests_where_there_are_no_sessions),
 		TEST(bad_mooncake_records_are_refused_by_place_value_and_rule),
+		TEST(requests_that_name_their_session_are_its_turns_by_time),
+		TEST(chats_that_go_on_with_one_another_are_one_session),
+		TEST(blocks_have_the_size_that_is_asked_for_where_the_file_does_not_say),
+		TEST(times_since_1970_count_from_the_first),
 		TEST(bad_sessions_are_refused_by_place_value_and_rule),
 		TEST(a_nul_byte_is_refused_where_it_stands),
 		TEST(a_session_twice_is_refused),
