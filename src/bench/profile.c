@@ -2,7 +2,7 @@
  *
  *   disk      the store's medium on a file of --size: large commands written and read, small ones many at once (a
  *             command's share) and alone (latency), and syncs. The thread's CPU time during the small ones is what a
- *             command costs the sender.
+ *             command costs the sender. A small one ahead of a large one shows whether the disk reports each.
  *   copies    sessions in a memory-only store, loaded through the public interface: one of large slices, one of small
  *             slices with as many bytes (a slice's share), and ones of hardly any bytes with many layers and with one
  *             (a layer's share, and the rest: hand-offs between threads and look-ups)
@@ -38,6 +38,9 @@
 #define CURVE_BYTES_MIN (64ull << 10)
 #define CURVE_DEPTH 4u
 #define CURVE_READ_BYTES (64ull << 20) /* at each point, at the default size */
+#define CURVE_BURSTS_MIN 4u
+#define PAIRS 15u
+#define JOINT_SHARE 0.75 /* of a pair's time: a first report that comes later is one of both */
 #define WAIT_MS 1000
 #define ARENA_BYTES_MIN (64ull << 20)
 #define SMALL_SLICE_BYTES 1024u
@@ -80,6 +83,7 @@ struct prober {
 	double *figures[FIGURE_COUNT]; /* by run */
 	uint64_t session_bytes;        /* of the sessions of large slices, as they came out */
 	uint64_t small_slices, large_slices, window_commands;
+	bool has_joint_reports;
 };
 
 static double thread_seconds(void)
@@ -98,7 +102,8 @@ struct burst {
 	enum fc_io_op op;
 	uint64_t bytes, left, under_way, next_offset;
 	int code;
-	bool is_awake; /* nobody sleeps until one ends */
+	bool is_awake;  /* nobody sleeps until one ends */
+	double first_s; /* when the first one was heard of */
 };
 
 struct command {
@@ -124,6 +129,8 @@ static void on_done(struct fc_io *io)
 	struct command *command = fc_container_of(io, struct command, io);
 	struct burst *burst = command->burst;
 	burst->under_way--;
+	if (burst->first_s == 0)
+		burst->first_s = fc_bench_seconds();
 	if (fc_io_code(io) != FC_OK)
 		burst->code = fc_io_code(io);
 	if (burst->left > 0 && burst->code == FC_OK)
@@ -135,6 +142,14 @@ static void sleep_until_one_ends(struct fc_media *media)
 {
 	struct pollfd fd = {.fd = fc_media_event_fd(media), .events = POLLIN};
 	(void)poll(&fd, 1, WAIT_MS);
+}
+
+static int finish(struct prober *prober, struct burst *burst, struct fc_error *error)
+{
+	while (burst->under_way > 0)
+		if (fc_media_poll(prober->media) == 0 && burst->under_way > 0 && !burst->is_awake)
+			sleep_until_one_ends(prober->media);
+	return burst->code == FC_OK ? FC_OK : fc_error_set(error, burst->code, "%s: an I/O failed", prober->path);
 }
 
 static int run_burst(struct prober *prober, struct burst *burst, uint32_t depth, double *wall_s, double *cpu_s,
@@ -150,13 +165,11 @@ static int run_burst(struct prober *prober, struct burst *burst, uint32_t depth,
 		commands[i].io.done_cb = on_done;
 		send_next(&commands[i]);
 	}
-	while (burst->under_way > 0)
-		if (fc_media_poll(prober->media) == 0 && burst->under_way > 0 && !burst->is_awake)
-			sleep_until_one_ends(prober->media);
+	int code = finish(prober, burst, error);
 	*wall_s = fc_bench_seconds() - start_s;
 	if (cpu_s != NULL)
 		*cpu_s = thread_seconds() - start_cpu_s;
-	return burst->code == FC_OK ? FC_OK : fc_error_set(error, burst->code, "%s: an I/O failed", prober->path);
+	return code;
 }
 
 /* Seconds of each of `count` commands. */
@@ -187,6 +200,42 @@ static int time_syncs(struct prober *prober, uint64_t run, struct fc_error *erro
 	return code;
 }
 
+/* ---- how the disk reports ---- */
+
+/* A small read, and a large one behind it: the share of both's time after which the first was heard of. */
+static int time_pair(struct prober *prober, double *share, struct fc_error *error)
+{
+	struct burst burst = {.under_way = 2, .is_awake = true};
+	struct command commands[2];
+	uint64_t large_bytes = prober->media->transfer_bytes_max;
+	double start_s = fc_bench_seconds();
+	for (uint64_t i = 0; i < 2; i++) {
+		commands[i] = (struct command){.burst = &burst};
+		commands[i].io = (struct fc_io){
+			.op = FC_IO_READ,
+			.offset = i * large_bytes,
+			.bytes = i == 0 ? SMALL_BYTES : large_bytes,
+			.buffer = prober->buffers + i * large_bytes,
+			.done_cb = on_done,
+		};
+		fc_media_submit(prober->media, &commands[i].io);
+	}
+	int code = finish(prober, &burst, error);
+	double whole_s = fc_bench_seconds() - start_s;
+	*share = whole_s > 0 ? (burst.first_s - start_s) / whole_s : 0;
+	return code;
+}
+
+static int find_reports(struct prober *prober, struct fc_error *error)
+{
+	double shares[PAIRS];
+	int code = FC_OK;
+	for (uint32_t i = 0; i < PAIRS && code == FC_OK; i++)
+		code = time_pair(prober, &shares[i], error);
+	prober->has_joint_reports = code == FC_OK && fc_bench_median(shares, PAIRS) > JOINT_SHARE;
+	return code;
+}
+
 /* ---- how much has to be under way ---- */
 
 static uint64_t curve_bytes(int point)
@@ -194,25 +243,47 @@ static uint64_t curve_bytes(int point)
 	return CURVE_BYTES_MIN << point;
 }
 
-static uint64_t curve_command_bytes(const struct fc_media *media, int point)
+static uint64_t curve_command_bytes(uint64_t transfer_bytes, int point)
 {
-	return fc_min_u64(curve_bytes(point) / CURVE_DEPTH, media->transfer_bytes_max);
+	return fc_min_u64(curve_bytes(point) / CURVE_DEPTH, transfer_bytes);
 }
 
+/* Several bursts, whose data is copied elsewhere before the next: where memory was written by another processor last,
+ * a disk that a processor serves finds it in that one's caches. What a burst takes is the figure. */
+static int time_bursts(struct prober *prober, enum figure figure, uint64_t run, struct burst burst, uint32_t depth,
+		       struct fc_error *error)
+{
+	uint64_t burst_bytes = depth * burst.bytes, count = fc_max_u64(burst.left / depth, CURVE_BURSTS_MIN);
+	uint64_t places = prober->buffers_bytes / burst_bytes;
+	double sum_s = 0, wall_s;
+	int code = FC_OK;
+	for (uint64_t i = 0; i < count && code == FC_OK; i++) {
+		burst.left = depth;
+		code = run_burst(prober, &burst, depth, &wall_s, NULL, error);
+		memcpy(prober->buffers + (1 + i % (places - 1)) * burst_bytes, prober->buffers, burst_bytes);
+		sum_s += wall_s;
+	}
+	prober->figures[figure][run] = sum_s / (double)count;
+	return code;
+}
+
+/* A disk that reports jointly is read in bursts, whatever the reader does; another one as steadily as it wants. */
 static int run_curve(struct prober *prober, uint64_t run, struct fc_error *error)
 {
 	const struct fc_bench *bench = prober->bench;
 	int code = FC_OK;
 	for (int point = 0; point < FC_BENCH_CURVE_POINTS && code == FC_OK; point++) {
-		uint64_t bytes = curve_command_bytes(prober->media, point);
+		uint64_t bytes = curve_command_bytes(prober->media->transfer_bytes_max, point);
 		uint64_t depth = fc_min_u64(curve_bytes(point) / bytes, DEPTH_SMALL);
+		enum figure figure = (enum figure)(CURVE_S + point);
 		struct burst burst = {
 			.op = FC_IO_READ,
 			.bytes = bytes,
 			.left = fc_max_u64(fc_bench_scaled(bench, CURVE_READ_BYTES, 0) / bytes, 4 * depth),
 			.random = &prober->random, /* neighbours would be joined on their way to the disk */
 		};
-		code = time_commands(prober, (enum figure)(CURVE_S + point), run, burst, (uint32_t)depth, error);
+		code = prober->has_joint_reports ? time_bursts(prober, figure, run, burst, (uint32_t)depth, error)
+						 : time_commands(prober, figure, run, burst, (uint32_t)depth, error);
 	}
 	return code;
 }
@@ -226,6 +297,8 @@ static int run_disk(struct prober *prober, uint64_t run, struct fc_error *error)
 	int code = time_commands(prober, WRITE_S, run, large, DEPTH_LARGE, error);
 	if (code == FC_OK)
 		code = time_syncs(prober, run, error);
+	if (code == FC_OK && run == 0)
+		code = find_reports(prober, error);
 	large.op = FC_IO_READ;
 	if (code == FC_OK)
 		code = time_commands(prober, READ_S, run, large, DEPTH_LARGE, error);
@@ -452,20 +525,32 @@ static double speed(double bytes, double whole_s, double fixed_s)
 	return bytes / (whole_s > fixed_s ? whole_s - fixed_s : whole_s);
 }
 
+/* Of a burst, the bytes' part: besides its commands, waking the disk (what a lone command takes besides itself) and
+ * waking up. */
+static void conclude_curve(const struct prober *prober, struct fc_bench_profile *profile)
+{
+	double waking_s = at_least_zero(profile->latency_s - profile->command_s) + profile->wake_s;
+	for (int point = 0; point < FC_BENCH_CURVE_POINTS; point++) {
+		double bytes = (double)curve_command_bytes(profile->ssd_transfer_bytes, point);
+		double time_s = median(prober, (enum figure)(CURVE_S + point));
+		double count = (double)curve_bytes(point) / bytes;
+		profile->curve_bytes[point] = curve_bytes(point);
+		profile->curve_bytes_per_s[point] =
+			profile->has_joint_reports ? speed(count * bytes, time_s, count * profile->command_s + waking_s)
+						   : speed(bytes, time_s, profile->command_s);
+	}
+}
+
 static void conclude(const struct prober *prober, struct fc_bench_profile *profile)
 {
 	double large_bytes = (double)profile->ssd_transfer_bytes, session_bytes = (double)prober->session_bytes;
 	profile->command_s = median(prober, SMALL_S);
 	profile->read_bytes_per_s = speed(large_bytes, median(prober, READ_S), profile->command_s);
 	profile->write_bytes_per_s = speed(large_bytes, median(prober, WRITE_S), profile->command_s);
-	for (int point = 0; point < FC_BENCH_CURVE_POINTS; point++) {
-		double bytes = (double)fc_min_u64(curve_bytes(point) / CURVE_DEPTH, profile->ssd_transfer_bytes);
-		profile->curve_bytes[point] = curve_bytes(point);
-		profile->curve_bytes_per_s[point] =
-			speed(bytes, median(prober, (enum figure)(CURVE_S + point)), profile->command_s);
-	}
 	profile->latency_s = median(prober, AWAKE_S);
 	profile->wake_s = at_least_zero(median(prober, LONE_S) - profile->latency_s);
+	profile->has_joint_reports = prober->has_joint_reports;
+	conclude_curve(prober, profile);
 	profile->sync_s = median(prober, SYNC_S);
 	profile->direct_command_s = median(prober, CPU_S);
 	profile->kernel_copy_bytes_per_s = KERNEL_LARGE_BYTES / median(prober, KERNEL_LARGE_S);

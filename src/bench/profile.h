@@ -13,6 +13,7 @@ struct fc_bench_profile {
 	uint64_t ssd_transfer_bytes;                /* largest command that the store would send */
 	bool is_direct;                             /* the page cache is out of the way */
 	double read_bytes_per_s, write_bytes_per_s; /* of commands of that size, besides their fixed part */
+	bool has_joint_reports;                     /* what has ended is reported when nothing is left to do */
 	/* With so many bytes under way, in four commands or, where they are too large for that, more. */
 	uint64_t curve_bytes[FC_BENCH_CURVE_POINTS];
 	double curve_bytes_per_s[FC_BENCH_CURVE_POINTS];

@@ -74,6 +74,7 @@ static void set_node(struct fc_hardware *hardware, const struct fc_bench_profile
 	hardware->ssd_command_ns = in_ns(profile->command_s);
 	hardware->ssd_latency_ns = in_ns(profile->latency_s);
 	hardware->ssd_sync_ns = in_ns(profile->sync_s);
+	hardware->has_joint_reports = profile->has_joint_reports;
 	hardware->direct_command_ns = in_ns(profile->direct_command_s);
 	hardware->kernel_command_ns = in_ns(profile->kernel_command_s);
 	hardware->kernel_copy_bytes_per_s = rounded(profile->kernel_copy_bytes_per_s);
@@ -114,6 +115,7 @@ static const struct fc_hardware_origin origins[] = {
 	{"ssd_command_ns", "measured: reads of 4 KiB, 64 at once, random places; one's share"},
 	{"ssd_latency_ns", "measured: reads of 4 KiB, one after the other, by a thread that does not sleep"},
 	{"ssd_sync_ns", "measured: after a write of 4 KiB"},
+	{"ssd_joint_reports", "measured: whether a read of 4 KiB is reported with a large one that was sent behind it"},
 	{"direct_command_ns", "measured: time of the sending thread for a read of 4 KiB, 64 at once"},
 	{"kernel_command_ns", "measured: read of 4 KiB out of the page cache, besides its bytes"},
 	{"kernel_copy_bytes_per_s", "measured: reads of 1 MiB out of the page cache"},

@@ -76,6 +76,7 @@ static const struct fc_option rows[] = {
 	TIME(ssd_command_ns),
 	TIME(ssd_latency_ns),
 	TIME(ssd_sync_ns),
+	SWITCH(ssd_joint_reports, has_joint_reports),
 	TIME(direct_command_ns),
 	TIME(kernel_command_ns),
 	SPEED(kernel_copy_bytes_per_s),

@@ -58,6 +58,7 @@ struct fc_hardware {
 	uint64_t ssd_command_ns;          /* that a drive is busy with a command besides its bytes: 1 / its IOPS */
 	uint64_t ssd_latency_ns;          /* from a command to its end on an idle drive, besides its bytes */
 	uint64_t ssd_sync_ns;             /* to make what is written durable */
+	bool has_joint_reports;           /* a drive reports what it has done when it has nothing left to do */
 	uint64_t direct_command_ns;       /* software of a read that goes straight to the device, for each command */
 	uint64_t kernel_command_ns;       /* of one that goes through the kernel's file system and page cache */
 	uint64_t kernel_copy_bytes_per_s; /* of a thread that copies out of the page cache */

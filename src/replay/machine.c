@@ -52,6 +52,14 @@ static void note_read(struct fc_drive *drive, uint64_t end_ns, uint64_t bytes)
 	drive->bytes += bytes;
 }
 
+/* What the latency of a command on an idle drive is besides the command itself. */
+static uint64_t waking_ns(const struct fc_hardware *hardware, const struct fc_drive *drive, uint64_t from_ns)
+{
+	if (!hardware->has_joint_reports || drive->pipe.free_ns > from_ns)
+		return 0;
+	return hardware->ssd_latency_ns - fc_min_u64(hardware->ssd_latency_ns, hardware->ssd_command_ns);
+}
+
 /* The part of one command, or of several, that falls on one drive. */
 static uint64_t use_drive(struct fc_machine *machine, uint64_t from_ns, uint64_t stripe, uint64_t bytes,
 			  uint64_t commands, bool is_read)
@@ -60,7 +68,7 @@ static uint64_t use_drive(struct fc_machine *machine, uint64_t from_ns, uint64_t
 	struct fc_drive *drive = &machine->drives[stripe % hardware->ssd_count];
 	uint64_t bytes_per_s = is_read ? read_speed(machine, drive, from_ns, bytes) : hardware->ssd_write_bytes_per_s;
 	drive->pipe.bytes += bytes;
-	uint64_t end_ns = fc_pipe_occupy(&drive->pipe, from_ns,
+	uint64_t end_ns = fc_pipe_occupy(&drive->pipe, from_ns + waking_ns(hardware, drive, from_ns),
 					 commands * hardware->ssd_command_ns + fc_transfer_ns(bytes, bytes_per_s));
 	if (is_read && hardware->read_curve.count > 0)
 		note_read(drive, end_ns, bytes);
@@ -79,6 +87,8 @@ static uint64_t spread(struct fc_machine *machine, uint64_t from_ns, uint64_t of
 		*command_count += commands;
 		at += part;
 	}
+	if (machine->hardware->has_joint_reports)
+		return end_ns;
 	/* What a curve says includes the latency of its commands: then it is only the least that one takes. */
 	if (is_read && machine->hardware->read_curve.count > 0)
 		return fc_max_u64(end_ns, from_ns + machine->hardware->ssd_latency_ns);
@@ -98,4 +108,24 @@ uint64_t fc_machine_write(struct fc_machine *machine, uint64_t from_ns, uint64_t
 {
 	machine->bytes_written += bytes;
 	return spread(machine, from_ns, offset, bytes, 0, false, &machine->write_commands);
+}
+
+uint64_t fc_machine_sync(struct fc_machine *machine, uint64_t from_ns)
+{
+	const struct fc_hardware *hardware = machine->hardware;
+	uint64_t end_ns = from_ns + hardware->ssd_sync_ns;
+	for (uint64_t i = 0; i < hardware->ssd_count && hardware->has_joint_reports; i++)
+		end_ns = fc_max_u64(end_ns, fc_pipe_occupy(&machine->drives[i].pipe, from_ns, hardware->ssd_sync_ns));
+	return end_ns;
+}
+
+uint64_t fc_machine_report_ns(const struct fc_machine *machine, uint64_t offset, uint64_t bytes)
+{
+	const struct fc_hardware *hardware = machine->hardware;
+	uint64_t first = offset / hardware->ssd_stripe_bytes, count = hardware->ssd_count, report_ns = 0;
+	if (bytes > 0)
+		count = fc_min_u64(count, (offset + bytes - 1) / hardware->ssd_stripe_bytes - first + 1);
+	for (uint64_t i = first; i < first + count && hardware->has_joint_reports; i++)
+		report_ns = fc_max_u64(report_ns, machine->drives[i % hardware->ssd_count].pipe.free_ns);
+	return report_ns;
 }

@@ -2,7 +2,11 @@
  *
  * A pipe serves one transfer after the other: it is busy for commands x command_ns + bytes / bandwidth. What comes
  * while it is busy waits its turn. That is all there is to contention here; a chain of transfers is made of pipes taken
- * one after the other. */
+ * one after the other.
+ *
+ * A drive is a pipe whose commands end `ssd_latency_ns` after it has served them. One with `ssd_joint_reports`, such as
+ * a host's thread that works for a virtual machine, has to be woken: the latency comes before the first of the commands
+ * that it then serves one after the other, and it tells of none of them before it has nothing left to do. */
 #ifndef FC_REPLAY_MACHINE_H
 #define FC_REPLAY_MACHINE_H
 
@@ -76,5 +80,11 @@ void fc_machine_deinit(struct fc_machine *machine);
 uint64_t fc_machine_read(struct fc_machine *machine, uint64_t from_ns, uint64_t offset, uint64_t bytes,
 			 uint64_t unit_bytes);
 uint64_t fc_machine_write(struct fc_machine *machine, uint64_t from_ns, uint64_t offset, uint64_t bytes);
+/* All of the drives. */
+uint64_t fc_machine_sync(struct fc_machine *machine, uint64_t from_ns);
+
+/* When a command that has ended is reported, as far as is known now: what is sent meanwhile to drives that report
+ * jointly may put it off. The same range as the command's; no bytes: all drives, as for a sync. */
+uint64_t fc_machine_report_ns(const struct fc_machine *machine, uint64_t offset, uint64_t bytes);
 
 #endif

@@ -16,6 +16,7 @@ struct flight {
 	struct fc_io *io;
 	struct fc_copy_batch *batch;
 	uint64_t busy_ns; /* of a batch that a CPU copies */
+	bool is_reported; /* an I/O: by its drives */
 	bool has_woken;   /* an I/O that found the thread asleep: it is awake by now */
 };
 
@@ -75,6 +76,19 @@ static bool is_read_for_a_load(const struct flight *flight)
 				  : flight->batch->direction == FC_COPY_SCATTER;
 }
 
+/* More was sent to drives that report jointly. */
+static bool is_put_off(struct flight *flight)
+{
+	struct fc_timed *timed = flight->timed;
+	uint64_t report_ns = fc_machine_report_ns(timed->opts.machine, flight->io->offset, flight->io->bytes);
+	if (flight->is_reported || report_ns <= world_of(timed)->now_ns) {
+		flight->is_reported = true;
+		return false;
+	}
+	fc_world_at(world_of(timed), &flight->event, report_ns);
+	return true;
+}
+
 /* The thread that copies sees only afterwards what the drives have done meanwhile, and before it copies again. A thread
  * that has nothing to do is asleep. */
 static void on_due(struct fc_world_event *event)
@@ -82,6 +96,8 @@ static void on_due(struct fc_world_event *event)
 	struct flight *flight = fc_container_of(event, struct flight, event);
 	struct fc_timed *timed = flight->timed;
 	bool is_reading = is_read_for_a_load(flight);
+	if (flight->io != NULL && is_put_off(flight))
+		return;
 	if (flight->io != NULL && timed->is_copying) {
 		fc_list_push(&timed->held_ios, &flight->link);
 		return;
@@ -111,7 +127,7 @@ static struct flight *take_flight(struct fc_timed *timed, struct fc_io *io, stru
 	flight->timed = timed;
 	flight->io = io;
 	flight->batch = batch;
-	flight->has_woken = false;
+	flight->is_reported = flight->has_woken = false;
 	return flight;
 }
 
@@ -186,7 +202,7 @@ static void ssd_submit(struct fc_media *media, struct fc_io *io)
 	io->result = (int64_t)io->bytes;
 	if (io->op == FC_IO_SYNC) {
 		media->counters.sync_commands++;
-		launch(timed, io, NULL, end_ns + machine->hardware->ssd_sync_ns);
+		launch(timed, io, NULL, fc_machine_sync(machine, end_ns));
 		return;
 	}
 	fc_check(io->offset + io->bytes <= media->bytes);
@@ -252,6 +268,17 @@ static uint32_t worker_of(const struct fc_timed *timed, const struct fc_copy *co
 	return copy->paged == NULL ? 0 : (uint32_t)((uint64_t)(copy->paged - timed->layers) / timed->layer_count);
 }
 
+/* A copy is a piece of many slices (fc_device.takes_pieces), or one slice between two arenas. */
+static uint64_t slice_count(const struct fc_copy_batch *batch)
+{
+	uint64_t count = 0;
+	for (uint64_t i = 0; i < batch->copy_count; i++) {
+		const struct fc_copy *copy = &batch->copies[i];
+		count += copy->paged == NULL ? 1 : copy->bytes / copy->paged->piece_stride_bytes;
+	}
+	return count;
+}
+
 /* A GPU: what lies in a window is on the device already; what lies in the arena comes over the link. Returns the end.
  */
 static uint64_t copy_by_device(struct fc_timed *timed, const struct fc_copy_batch *batch, uint64_t window_bytes,
@@ -266,7 +293,7 @@ static uint64_t copy_by_device(struct fc_timed *timed, const struct fc_copy_batc
 		uint64_t link_end_ns = fc_pipe_move(is_up ? &links->up : &links->down, now_ns, link_bytes);
 		end_ns = fc_max_u64(end_ns, fc_max_u64(link_end_ns, fc_pipe_move(&machine->dram, now_ns, link_bytes)));
 	}
-	return end_ns + machine->hardware->copy_ns + batch->copy_count * machine->hardware->slice_ns;
+	return end_ns + machine->hardware->copy_ns + slice_count(batch) * machine->hardware->slice_ns;
 }
 
 /* A CPU does one batch after the other, wherever the bytes lie. */
@@ -276,7 +303,7 @@ static void copy_by_thread(struct fc_timed *timed, struct fc_copy_batch *batch, 
 	const struct fc_hardware *hardware = hardware_of(timed);
 	struct flight *flight = take_flight(timed, NULL, batch);
 	bool is_gather = batch->direction == FC_COPY_GATHER;
-	flight->busy_ns = hardware->copy_ns + batch->copy_count * hardware->slice_ns;
+	flight->busy_ns = hardware->copy_ns + slice_count(batch) * hardware->slice_ns;
 	if (is_gather)
 		flight->busy_ns += fc_transfer_ns(window_bytes + link_bytes, hardware->link_down_bytes_per_s);
 	else

@@ -23,9 +23,9 @@ struct fc_timed;
 
 struct fc_timed_opts {
 	struct fc_machine *machine;
-	const struct fc_geometry *geometry;
-	uint64_t memory_bytes, ssd_bytes; /* 0: no such medium */
-	uint64_t window_bytes;            /* of a stream */
+	const struct fc_geometry *geometry; /* of the slices that a device copies: the core's may be several of them */
+	uint64_t memory_bytes, ssd_bytes;   /* 0: no such medium */
+	uint64_t window_bytes;              /* of a stream */
 	uint32_t queue_depth;
 	uint64_t transfer_bytes; /* largest command of the SSD */
 	uint64_t unit_bytes;     /* reads count as so many commands of this size each; 0: as the core sends them */

@@ -19,6 +19,7 @@ done
 for key in ssd_read_bytes_per_s ssd_write_bytes_per_s ssd_command_ns direct_command_ns link_up_bytes_per_s load_ns; do
 	grep -q "^$key: [1-9].*# measured" "$work/here.yaml" || complain "$key is not measured"
 done
+grep -q '^ssd_joint_reports: o[nf]*  *# measured' "$work/here.yaml" || complain "how the disk reports is not measured"
 
 "$FLATCAKE" gen --sessions 2 --turns 3 --length 0.1 --output "$work/trace.tar" >/dev/null || complain "no trace"
 "$FLATCAKE" replay --simulate --hardware "$work/here.yaml" --json "$work/result.json" "$work/trace.tar" >/dev/null \

@@ -164,6 +164,92 @@ static void a_sync_takes_its_own_time(void **state)
 	assert_int_equal(story.io_ns, 77 + 7);
 }
 
+static void a_piece_takes_as_long_as_its_slices(void **state)
+{
+	struct story story;
+	(void)state;
+	begin(&story);
+	story.copies[0] =
+		(struct fc_copy){.flat = story.window, .paged = fc_timed_layers(story.timed, 0), .bytes = 30 * 1000};
+	story.first = (struct fc_copy_batch){
+		.direction = FC_COPY_SCATTER, .copies = story.copies, .copy_count = 1, .done_cb = batch_done};
+	fc_device_submit(fc_timed_device(story.timed), &story.first);
+	end(&story);
+	assert_int_equal(story.first_ns, 100 + 30 * 10 + 30 * 1000);
+}
+
+static uint64_t the_ends_ns[3];
+static struct fc_io the_ios[3];
+
+static void note_end(struct fc_io *io)
+{
+	the_ends_ns[io - the_ios] = the_story->world.now_ns;
+}
+
+static void send_one(struct story *story, int number, enum fc_io_op op)
+{
+	uint64_t bytes = op == FC_IO_SYNC ? 0 : 1024;
+	the_ios[number] = (struct fc_io){.op = op, .bytes = bytes, .buffer = story->window, .done_cb = note_end};
+	fc_media_submit(fc_timed_medium(story->timed, FC_SSD), &the_ios[number]);
+}
+
+static void step_to(struct story *story, uint64_t time_ns, struct fc_world_event *event)
+{
+	fc_world_at(&story->world, event, time_ns);
+	while (fc_world_is_scheduled(&story->world, event))
+		(void)fc_world_step(&story->world);
+}
+
+static void nothing(struct fc_world_event *event)
+{
+	(void)event;
+}
+
+/* 5 to send a command. The drive needs 20 to wake up and serve one besides its bytes, which begin 15 after that. */
+static void begin_with_joint_reports(struct story *story)
+{
+	begin(story);
+	story->hardware.has_joint_reports = true;
+	story->hardware.ssd_command_ns = 5;
+	story->hardware.ssd_latency_ns = 20;
+}
+
+static void a_drive_that_reports_jointly_tells_of_nothing_before_all_is_done(void **state)
+{
+	struct story story;
+	struct fc_world_event soon = {.fire = nothing};
+	(void)state;
+	begin_with_joint_reports(&story);
+	send_one(&story, 0, FC_IO_READ);
+	send_one(&story, 1, FC_IO_WRITE);
+	step_to(&story, 1500, &soon);
+	send_one(&story, 2, FC_IO_READ);
+	end(&story);
+	uint64_t done_ns = 5 + 15 + 3 * (5 + 1024);
+	for (int i = 0; i < 3; i++)
+		assert_int_equal(the_ends_ns[i], done_ns + 7);
+	/* It sleeps again: the next one wakes it. */
+	begin_with_joint_reports(&story);
+	send_one(&story, 0, FC_IO_READ);
+	step_to(&story, 5000, &soon);
+	send_one(&story, 1, FC_IO_READ);
+	end(&story);
+	assert_int_equal(the_ends_ns[0], 5 + 15 + 5 + 1024 + 7);
+	assert_int_equal(the_ends_ns[1], 5000 + the_ends_ns[0]);
+}
+
+static void a_sync_is_one_of_the_commands_that_are_reported_jointly(void **state)
+{
+	struct story story;
+	(void)state;
+	begin_with_joint_reports(&story);
+	send_one(&story, 0, FC_IO_READ);
+	send_one(&story, 1, FC_IO_SYNC);
+	end(&story);
+	assert_int_equal(the_ends_ns[0], 5 + 15 + 5 + 1024 + 77 + 7);
+	assert_int_equal(the_ends_ns[1], the_ends_ns[0]);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -171,6 +257,9 @@ int main(void)
 		cmocka_unit_test(a_read_wakes_a_thread_that_does_not_copy),
 		cmocka_unit_test(what_is_saved_goes_at_the_speed_of_saving_wherever_it_lies),
 		cmocka_unit_test(a_sync_takes_its_own_time),
+		cmocka_unit_test(a_piece_takes_as_long_as_its_slices),
+		cmocka_unit_test(a_drive_that_reports_jointly_tells_of_nothing_before_all_is_done),
+		cmocka_unit_test(a_sync_is_one_of_the_commands_that_are_reported_jointly),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

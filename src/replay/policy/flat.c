@@ -592,7 +592,7 @@ static int open_flat(struct fc_policy **policy, const struct fc_policy_env *env,
 		env->config->transfer_bytes == 0 ? env->hardware->ssd_transfer_bytes : env->config->transfer_bytes;
 	struct fc_timed_opts opts = {
 		.machine = env->machine,
-		.geometry = &flat->geometry,
+		.geometry = env->geometry,
 		.memory_bytes = env->memory_bytes,
 		.ssd_bytes = env->ssd_bytes,
 		.window_bytes = env->config->window_bytes,
