@@ -54,7 +54,7 @@ int fc_bailian_read(struct fc_reader *reader, const struct fc_json_text *text, c
 	uint32_t block_tokens = reader->opts->block_tokens != 0 ? reader->opts->block_tokens : BLOCK_TOKENS;
 	int result = fc_reader_timed(reader, text, at, request, 1000000000, block_tokens, &made, error);
 	if (result == 0)
-		result = fc_reader_check_session(reader, text, at, "chat_id", true, error);
+		result = fc_reader_check_session(reader, text, at, "chat_id", FC_READER_SESSIONS_BY_CHAT, error);
 	if (result == 0)
 		result = read_session(reader, text, at, request, &made.session, error);
 	return result != 0 ? result : fc_build_timed_request(reader->build, block_tokens, &made, error);

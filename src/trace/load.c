@@ -98,13 +98,12 @@ int fc_reader_timed(struct fc_reader *reader, const struct fc_json_text *text, c
 }
 
 int fc_reader_check_session(struct fc_reader *reader, const struct fc_json_text *text, const struct fc_json_at *at,
-			    const char *key, bool is_named, struct fc_error *error)
+			    const char *key, enum fc_reader_sessions sessions, struct fc_error *error)
 {
 	struct fc_json_at key_at = {.parent = at, .key = key};
-	enum fc_reader_sessions found = is_named ? FC_READER_SESSIONS_NAMED : FC_READER_SESSIONS_UNNAMED;
 	if (reader->sessions == FC_READER_SESSIONS_UNKNOWN)
-		reader->sessions = found;
-	if (reader->sessions == found)
+		reader->sessions = sessions;
+	if (reader->sessions == sessions)
 		return 0;
 	return fc_json_refuse(text, &key_at, "the session in all requests or in none", error);
 }

@@ -36,7 +36,9 @@ int fc_mooncake_read(struct fc_reader *reader, const struct fc_json_text *text, 
 	uint32_t block_tokens = reader->opts->block_tokens != 0 ? reader->opts->block_tokens : BLOCK_TOKENS;
 	int result = fc_reader_timed(reader, text, at, request, 1000000, block_tokens, &made, error);
 	if (result == 0)
-		result = fc_reader_check_session(reader, text, at, "session_id", made.has_session, error);
+		result = fc_reader_check_session(reader, text, at, "session_id",
+						 made.has_session ? FC_READER_SESSIONS_BY_ID : FC_READER_SESSIONS_NONE,
+						 error);
 	if (result == 0 && made.has_session)
 		result = read_session(reader, text, at, id, &made.session, error);
 	return result != 0 ? result : fc_build_timed_request(reader->build, block_tokens, &made, error);

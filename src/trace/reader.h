@@ -6,8 +6,13 @@
 #include "trace/idmap.h"
 #include "trace/json.h"
 
-/* Whether the requests that come one by one name their sessions: all, or none. */
-enum fc_reader_sessions { FC_READER_SESSIONS_UNKNOWN, FC_READER_SESSIONS_NAMED, FC_READER_SESSIONS_UNNAMED };
+/* How requests that come one by one name their sessions: all in one way. */
+enum fc_reader_sessions {
+	FC_READER_SESSIONS_UNKNOWN,
+	FC_READER_SESSIONS_NONE,
+	FC_READER_SESSIONS_BY_ID,
+	FC_READER_SESSIONS_BY_CHAT,
+};
 
 struct fc_reader {
 	const struct fc_trace_opts *opts;
@@ -40,9 +45,9 @@ FC_MUST_USE int fc_reader_timed(struct fc_reader *reader, const struct fc_json_t
 				const json_t *request, uint64_t unit_ns, uint32_t block_tokens,
 				struct fc_build_request *made, struct fc_error *error);
 
-/* Refuses a request that names its session, by `key`, where the first did not, and the reverse. */
+/* Refuses a request that names its session, at `key`, otherwise than the first did. */
 FC_MUST_USE int fc_reader_check_session(struct fc_reader *reader, const struct fc_json_text *text,
-					const struct fc_json_at *at, const char *key, bool is_named,
+					const struct fc_json_at *at, const char *key, enum fc_reader_sessions sessions,
 					struct fc_error *error);
 
 /* Readers of one record; `error` may not be NULL. */

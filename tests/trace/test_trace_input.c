@@ -336,6 +336,9 @@ static const struct bad BAD_MOONCAKE[] = {
 	{OF_SESSION(1, "1", "null"), ":1: session_id: null; allowed: a text that is not empty, or an integer"},
 	{CHAT(1, -1, 0, "1") "\n" FIRST,
 	 ":2: blocks of 512 tokens after blocks of 16; allowed: one block size a trace"},
+	{"{\"chat_id\":8,\"timestamp\":0,\"input_length\":9,\"output_length\":1,\"hash_ids\":[1],\"session_id\":8}\n"
+	 "{\"timestamp\":0,\"input_length\":9,\"output_length\":1,\"hash_ids\":[1],\"session_id\":8}",
+	 ":2: blocks of 512 tokens after blocks of 16; allowed: one block size a trace"},
 	{CHAT(-1, -1, 0, "1"), ":1: chat_id: -1; allowed: " INTEGER},
 	{CHAT(1, -2, 0, "1"), ":1: parent_chat_id: -2; allowed: -1, or an integer from 0 to 9223372036854775807"},
 	{CHAT(1, 0.5, 0, "1"), ":1: parent_chat_id: 0.5; allowed: -1, or an integer from 0 to 9223372036854775807"},
@@ -433,11 +436,17 @@ static void blocks_have_the_size_that_is_asked_for_where_the_file_does_not_say(v
 	assert_int_equal(fc_trace_load(&path, 1, &opts, &trace, NULL), 0);
 	assert_int_equal(trace->block_tokens, 256);
 	fc_trace_free(trace);
-	write_text(path, CHAT(1, -1, 0, "1"));
+	write_text(path, CHAT(8, -1, 0, "1"));
 	opts.block_tokens = 32;
 	assert_int_equal(fc_trace_load(&path, 1, &opts, &trace, NULL), 0);
 	assert_int_equal(trace->block_tokens, 32);
 	fc_trace_free(trace);
+	/* With blocks of one size, two formats could stand in one trace; that a chat and a session have one name would
+	 * mean nothing. */
+	struct fc_error error;
+	write_text(path, OF_SESSION(1, "1", "8") "\n" CHAT(8, -1, 0, "1"));
+	assert_int_equal(fc_trace_load(&path, 1, &opts, &trace, &error), FC_EINVAL);
+	assert_non_null(strstr(error.text, "x:2: chat_id: 8; allowed: the session in all requests or in none"));
 }
 
 static void times_since_1970_count_from_the_first(void **state)
