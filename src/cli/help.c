@@ -11,6 +11,7 @@ void fc_help_program(FILE *file)
 	for (size_t row = 0; fc_command_at(row) != NULL; row++)
 		fprintf(file, "  %-10s %s\n", fc_command_at(row)->name, fc_command_at(row)->summary);
 	fputs("\n  flatcake help COMMAND   a command's options\n"
+	      "  flatcake help policies  what --policy and --set take\n"
 	      "  flatcake help manual    the manual page, for `man -l -`\n"
 	      "  flatcake --version\n\n"
 	      "Settings come from a YAML file (--config FILE), FLATCAKE_... variables and options; the later wins.\n",

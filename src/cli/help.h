@@ -15,6 +15,9 @@ void fc_help_usage(const struct fc_command *command, char *text, size_t text_byt
 /* One command: its usage and its options. */
 void fc_help_command(const struct fc_command *command, FILE *file);
 
+/* The policies that can be simulated, and their settings. */
+void fc_help_policies(FILE *file);
+
 /* The manual page in roff; packaging/flatcake.1 is this text. */
 void fc_help_manual(FILE *file);
 

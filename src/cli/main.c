@@ -39,6 +39,8 @@ static int help(const char *topic)
 		fc_help_program(stdout);
 	} else if (strcmp(topic, "manual") == 0) {
 		fc_help_manual(stdout);
+	} else if (strcmp(topic, "policies") == 0) {
+		fc_help_policies(stdout);
 	} else {
 		const struct fc_command *command = fc_command_find(topic);
 		if (command == NULL)

@@ -144,12 +144,13 @@ static const struct fc_option options[] = {
 	{"simulate", NULL, FC_OPTION_SWITCH, FIELD(is_simulated), FC_COMMAND_REPLAY, "off",
 	 .help = "replay on a simulated node in virtual time instead of through a real store on this machine"},
 	{"policy", "NAMES", FC_OPTION_TEXT, FIELD(policies), FC_COMMAND_REPLAY, "flat",
-	 .help = "with --simulate: caches to compare, names with commas, or all"},
+	 .help = "with --simulate: caches to compare, names with commas, or all; flatcake help policies lists them"},
 	{"hardware", "PROFILE", FC_OPTION_TEXT, FIELD(hardware), SIMULATES, "8xb200-deepseek-v4-flash",
 	 .help = "with --simulate: the node, the name of a profile or the path of one; its model and budgets are used "
 		 "where --model, --memory and --ssd are not given"},
 	{"set", "SETTINGS", FC_OPTION_TEXT, FIELD(policy_settings), SIMULATES, NULL,
-	 .help = "with --simulate: settings of policies, POLICY.KEY=VALUE with commas"},
+	 .help = "with --simulate: settings of policies, POLICY.KEY=VALUE with commas; flatcake help policies lists "
+		 "them"},
 	{"memories", "LIST", FC_OPTION_TEXT, FIELD(memories), FC_COMMAND_REPLAY, NULL,
 	 .help = "with --simulate: several values of --memory, with commas"},
 	{"rates", "LIST", FC_OPTION_TEXT, FIELD(rates), FC_COMMAND_REPLAY, NULL,

@@ -82,11 +82,8 @@ static int make_runs(struct fc_fleet *fleet, struct fc_error *error)
 		run->nodes = fc_jobs_alloc(nodes * sizeof(*run->nodes));
 		if (run->outcome == NULL || run->nodes == NULL)
 			return fc_error_set(error, FC_ENOMEM, "no memory for %u nodes", nodes);
-		code = fc_policy_check_settings(run->policy, config->policy_settings, error);
-		if (code != FC_OK)
-			return code;
 	}
-	return FC_OK;
+	return fc_policy_check_settings(config->policy_settings, error);
 }
 
 int fc_fleet_init(struct fc_fleet *fleet, const struct fc_fleet_opts *opts, struct fc_error *error)

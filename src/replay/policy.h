@@ -138,8 +138,9 @@ FC_MUST_USE int fc_policy_list(const char *text, const struct fc_policy_type *ty
 FC_MUST_USE int fc_policy_settings(const struct fc_policy_type *type, const char *text, void *settings,
 				   struct fc_error *error);
 
-/* The same only to know of a mistake before anything runs. */
-FC_MUST_USE int fc_policy_check_settings(const struct fc_policy_type *type, const char *text, struct fc_error *error);
+/* The settings of every type that `text` names, whether or not it will run: to know of a mistake before anything does.
+ */
+FC_MUST_USE int fc_policy_check_settings(const char *text, struct fc_error *error);
 
 /* ---- what a policy tells ---- */
 

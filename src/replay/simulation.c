@@ -30,8 +30,12 @@ static int list_rates(const struct fc_config *config, double rates[RUNS_MAX], si
 	strcpy(copy, config->rates);
 	*count = 0;
 	int code = FC_OK;
-	for (char *rest = copy, *word; code == FC_OK && (word = strsep(&rest, ",")) != NULL;)
-		code = read_rate(word, &rates[(*count)++], error);
+	for (char *rest = copy, *word; code == FC_OK && (word = strsep(&rest, ",")) != NULL; (*count)++) {
+		code = read_rate(word, &rates[*count], error);
+		for (size_t i = 0; i < *count && code == FC_OK; i++)
+			if (!(rates[i] < rates[*count]) && !(rates[i] > rates[*count]))
+				code = fc_error_set(error, FC_EINVAL, "--rates: %s stands twice; allowed: once", word);
+	}
 	return code;
 }
 
@@ -54,8 +58,13 @@ static int list_memories(const struct fc_simulation_opts *opts, uint64_t memorie
 	strcpy(copy, opts->config->memories);
 	*count = 0;
 	int code = FC_OK;
-	for (char *rest = copy, *word; code == FC_OK && (word = strsep(&rest, ",")) != NULL;)
-		code = read_memory(word, &memories[(*count)++], error);
+	for (char *rest = copy, *word; code == FC_OK && (word = strsep(&rest, ",")) != NULL; (*count)++) {
+		code = read_memory(word, &memories[*count], error);
+		for (size_t i = 0; i < *count && code == FC_OK; i++)
+			if (memories[i] == memories[*count])
+				code = fc_error_set(error, FC_EINVAL, "--memories: %s stands twice; allowed: once",
+						    word);
+	}
 	return code;
 }
 
@@ -88,15 +97,6 @@ int fc_simulation_init_runs(struct fc_simulation *simulation, const struct fc_si
 	return FC_OK;
 }
 
-static int check_settings(const struct fc_simulation *simulation, struct fc_error *error)
-{
-	int code = FC_OK;
-	for (size_t i = 0; i < simulation->run_count && code == FC_OK; i++)
-		code = fc_policy_check_settings(simulation->runs[i].policy, simulation->opts.config->policy_settings,
-						error);
-	return code;
-}
-
 int fc_simulation_init(struct fc_simulation *simulation, const struct fc_simulation_opts *opts, struct fc_error *error)
 {
 	const struct fc_policy_type *types[RUNS_MAX];
@@ -124,7 +124,7 @@ int fc_simulation_init(struct fc_simulation *simulation, const struct fc_simulat
 		simulation->runs[i].rate_per_s = rates[i / type_count % rate_count];
 		simulation->runs[i].memory_bytes = memories[i / type_count / rate_count];
 	}
-	return check_settings(simulation, error);
+	return fc_policy_check_settings(opts->config->policy_settings, error);
 }
 
 void fc_simulation_deinit(struct fc_simulation *simulation)

@@ -32,6 +32,8 @@ expect 0 out 'usage: flatcake doctor [options]' help doctor
 expect 0 out 'usage: flatcake doctor [options]' doctor --help
 expect 0 out 'usage: flatcake doctor [options]' doctor --dir . -h
 expect 0 out '.TH FLATCAKE 1' help manual
+expect 0 out 'mooncake.staging: ' help policies
+expect 0 out '[1280MiB]' help policies
 expect 2 err 'unknown command "dance"; commands: ' dance
 expect 2 err 'unknown command "dance"; commands: ' help dance
 expect 2 err 'unknown option "--dri" (did you mean --dir?)' doctor --dri .

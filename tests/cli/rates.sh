@@ -35,6 +35,9 @@ refused() { # WORDS OPTION...
 	grep -qF -- "$words" "$work/out" || complain "$*: no \"$words\" in: $(cat "$work/out")"
 }
 refused 'without a rate' --simulate --concurrency-per-rate 8
+refused '--rates: 1.0 stands twice' --simulate --rates 1,2,1.0
+refused '--rates: max stands twice' --simulate --rates max,1,max
+refused '--memories: 1024MiB stands twice' --simulate --memories 1GiB,1024MiB
 refused 'not with --nodes' --simulate --rate 1 --concurrency-per-rate 8 --nodes 2
 refused 'not with --mix' --simulate --rate 1 --concurrency-per-rate 8 --mix 1
 refused 'not with --concurrency' --simulate --rate 1 --concurrency-per-rate 8 --concurrency 2

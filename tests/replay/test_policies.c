@@ -205,6 +205,13 @@ static void mistakes_in_names_and_settings_are_refused_before_anything_runs(void
 		{"mooncake", "mooncake.staging=much", "--set mooncake.staging: \"much\" does not fit"},
 		{"mooncake", "moncake.staging=1GiB", "there is no policy \"moncake\""},
 		{"mooncake", "staging", "POLICY.KEY=VALUE is allowed"},
+		{"mooncake", "mooncake.batch=1,mooncake.depth=1,mooncake.batch=2", "mooncake.batch is set twice"},
+		{"flat", "mooncake.stagin=1GiB", "it has host_share, host_ratio, staging, "},
+		{"flat", "mooncake.staging=much", "--set mooncake.staging: \"much\" does not fit"},
+		{"flat", "recompute.speed=1", "it has none"},
+		{"mooncake", "moncake.staging=1GiB", "there are flat, flat-one-queue, "},
+		{"flat,mooncake,flat", NULL, "flat is named twice"},
+		{"all,mooncake", NULL, "mooncake is named twice"},
 	};
 	struct scene scene;
 	(void)state;
