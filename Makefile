@@ -42,7 +42,7 @@ demo: deps
 	@$(MAKE) --no-print-directory all
 	@rm -rf $(DEMO) && mkdir -p $(DEMO)
 	$(FLATCAKE) gen --seed 1 --sessions 24 --turns 20 --length 0.5 --output $(DEMO)/trace.tar.zst
-	$(FLATCAKE) replay $(DEMO)/trace.tar.zst --dir $(DEMO)/store --memory 64MiB --memory-reclaim spill --ssd 1GiB \
+	$(FLATCAKE) replay $(DEMO)/trace.tar.zst --dir $(DEMO)/store --memory 64MiB --ssd 1GiB \
 		--scale 16 --prefill 200000 --json $(DEMO)/result.json
 	@rm -rf $(DEMO)/store
 

@@ -209,7 +209,8 @@ struct fc_store_opts {
 	double high_watermark;         /* share of an arena in use above which sessions are reclaimed, 0 to 1 */
 	double low_watermark;          /* ... until it is below this */
 	enum fc_reclaim_order reclaim_order;
-	enum fc_memory_reclaim memory_reclaim;
+	enum fc_memory_reclaim memory_reclaim; /* of a session that memory has no room for: FC_MEMORY_SPILL writes it
+						  to SSD once if it was ever reused */
 	double consolidate_ratio; /* absorb the last segment while it is no larger than this times the new one; 0: never
 				   */
 

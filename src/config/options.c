@@ -94,9 +94,9 @@ static const struct fc_option options[] = {
 	{"reclaim-order", "lru|created", FC_OPTION_CHOICE, FIELD(reclaim_order), KEEPS_STORE, "lru",
 	 .help = "which session is the oldest: the least recently used, or the first created",
 	 .choices = reclaim_orders},
-	{"memory-reclaim", "drop|spill", FC_OPTION_CHOICE, FIELD(memory_reclaim), KEEPS_STORE, "drop",
-	 .help = "what becomes of a session that memory has no room for: dropped, or written to SSD once if it was "
-		 "ever reused",
+	{"memory-reclaim", "drop|spill", FC_OPTION_CHOICE, FIELD(memory_reclaim), KEEPS_STORE, "spill",
+	 .help = "what becomes of a session that memory has no room for: dropped, or, if it was ever reused and there "
+		 "is SSD, written there once",
 	 .choices = memory_reclaims},
 	{"consolidate", "RATIO", FC_OPTION_RATIO, FIELD(consolidate_ratio), KEEPS_STORE, "1",
 	 .help = "a turn absorbs the segment before it while that is no larger than this times the new one; 0: never",

@@ -14,7 +14,7 @@ void fc_store_opts_init(struct fc_store_opts *opts)
 	opts->high_watermark = 0.95;
 	opts->low_watermark = 0.85;
 	opts->reclaim_order = FC_RECLAIM_LEAST_RECENTLY_USED;
-	opts->memory_reclaim = FC_MEMORY_DROP;
+	opts->memory_reclaim = FC_MEMORY_SPILL;
 	opts->consolidate_ratio = 1.0;
 	opts->streams = 4;
 	opts->window_bytes = 64ull << 20;

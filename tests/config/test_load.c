@@ -116,7 +116,7 @@ static void defaults_are_the_documented_ones(void **state)
 	assert_int_equal(config->long_reply_tokens, 1024);
 	assert_true(config->high_watermark == 0.95 && config->low_watermark == 0.85 && config->consolidate_ratio == 1);
 	assert_int_equal(config->reclaim_order, FC_RECLAIM_LEAST_RECENTLY_USED);
-	assert_int_equal(config->memory_reclaim, FC_MEMORY_DROP);
+	assert_int_equal(config->memory_reclaim, FC_MEMORY_SPILL);
 	assert_true(isinf(config->rate_per_s) && isinf(config->prefill_per_s));
 	assert_true(config->is_storing_replies && config->is_sharing_prompts && config->has_subagents);
 	assert_false(config->is_lenient || config->is_verbose);
@@ -286,10 +286,10 @@ static void choices_and_switches_take_their_words_only(void **state)
 	(void)state;
 	struct attempt attempt;
 	replay(&attempt, "lenient: on\nverbose: on\n", NULL,
-	       "--reclaim-order created --memory-reclaim=spill --subagents off --verbose=off");
+	       "--reclaim-order created --memory-reclaim=drop --subagents off --verbose=off");
 	expect_loaded(&attempt);
 	assert_int_equal(attempt.config.reclaim_order, FC_RECLAIM_OLDEST_CREATED);
-	assert_int_equal(attempt.config.memory_reclaim, FC_MEMORY_SPILL);
+	assert_int_equal(attempt.config.memory_reclaim, FC_MEMORY_DROP);
 	assert_false(attempt.config.has_subagents || attempt.config.is_verbose);
 	assert_true(attempt.config.is_lenient);
 	fc_config_free(&attempt.config);
