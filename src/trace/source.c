@@ -1,7 +1,11 @@
 /* Every file goes through libarchive: its "raw" format makes a plain or compressed file look like an archive with one
  * member, so there is one way in. Only filters that are built in are enabled; the others would start programs that a
  * file's first bytes name. A member's bytes are kept in one buffer, which grows to the longest line (or document) that
- * is asked for. */
+ * is asked for.
+ *
+ * libarchive passes over what follows a compressed text without being one itself, such as a second gzip member that is
+ * cut inside its header, and over what follows a tar. Here both are read on: tars one after the other are one, and for
+ * the rest it is compared how many bytes went in and how many were used. */
 #define _GNU_SOURCE /* asprintf */
 #include "trace/source.h"
 
@@ -22,6 +26,7 @@
 #define READ_BYTES (256u << 10)
 #define TEXT_BYTES_MAX (1ull << 30)
 #define FOLDER_DEPTH_MAX 8
+#define ZEROS_MAX (64ull << 20) /* ahead of a tar: more is no trace, and may have no end */
 
 struct fc_text {
 	const char *name;
@@ -30,6 +35,14 @@ struct fc_text {
 	uint64_t capacity;
 	uint64_t start, end; /* of what was read and not consumed */
 	bool is_at_end;
+};
+
+/* What libarchive reads from. */
+struct input {
+	int fd;
+	uint64_t bytes; /* read so far */
+	bool is_zero;   /* all of them */
+	char *buffer;
 };
 
 struct walk {
@@ -215,20 +228,57 @@ static struct archive *new_reader(void)
 	archive_read_support_format_tar(archive);
 	archive_read_support_format_raw(archive);
 	archive_read_support_format_empty(archive);
+	if (archive_read_set_options(archive, "tar:read_concatenated_archives") != ARCHIVE_OK) {
+		archive_read_free(archive);
+		return NULL;
+	}
 	return archive;
+}
+
+static la_ssize_t read_input(struct archive *archive, void *context, const void **buffer)
+{
+	struct input *input = context;
+	ssize_t bytes;
+	do
+		bytes = read(input->fd, input->buffer, READ_BYTES);
+	while (bytes < 0 && errno == EINTR);
+	if (bytes < 0) {
+		archive_set_error(archive, errno, "%s", strerror(errno));
+		return ARCHIVE_FATAL;
+	}
+	input->is_zero = input->is_zero &&
+			 (bytes == 0 ||
+			  (input->buffer[0] == 0 && memcmp(input->buffer, input->buffer + 1, (size_t)bytes - 1) == 0));
+	input->bytes += (uint64_t)bytes;
+	if (input->is_zero && input->bytes > ZEROS_MAX) {
+		archive_set_error(archive, EINVAL, "begins with more than 64 MiB of zero bytes");
+		return ARCHIVE_FATAL;
+	}
+	*buffer = input->buffer;
+	return bytes;
+}
+
+static int walk_input(struct walk *walk, struct archive *archive, struct input *input, const char *path)
+{
+	if (archive_read_open(archive, input, NULL, read_input, NULL) != ARCHIVE_OK)
+		return damaged(path, archive, walk->error);
+	int result = walk_archive(walk, archive, path);
+	uint64_t used = (uint64_t)archive_filter_bytes(archive, -1);
+	if (result == 0 && used < input->bytes)
+		result = fc_error_set(walk->error, FC_EINVAL, "%s: cannot be read: from byte %llu on, it is no %s text",
+				      path, (unsigned long long)used, archive_filter_name(archive, 0));
+	return result;
 }
 
 static int walk_fd(struct walk *walk, int fd, const char *path)
 {
 	struct archive *archive = new_reader();
-	if (archive == NULL)
-		return fc_error_set(walk->error, FC_ENOMEM, "%s: no memory", path);
-	int result;
-	if (archive_read_open_fd(archive, fd, READ_BYTES) != ARCHIVE_OK)
-		result = damaged(path, archive, walk->error);
-	else
-		result = walk_archive(walk, archive, path);
+	struct input input = {.fd = fd, .is_zero = true, .buffer = malloc(READ_BYTES)};
+	int result = archive == NULL || input.buffer == NULL
+			     ? fc_error_set(walk->error, FC_ENOMEM, "%s: no memory", path)
+			     : walk_input(walk, archive, &input, path);
 	archive_read_free(archive);
+	free(input.buffer);
 	return result;
 }
 

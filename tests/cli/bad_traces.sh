@@ -131,6 +131,12 @@ printf '[]' >none.json
 refused 'an empty array' none.json 'none.json: holds no request'
 gzip -c good.jsonl | head -c 60 >cut.jsonl.gz
 refused 'a gz that is cut' cut.jsonl.gz 'cut.jsonl.gz: cannot be read: '
+{ gzip -c good.jsonl && gzip -c good.jsonl | head -c 5; } >half.jsonl.gz
+refused 'a gz whose second member is cut' half.jsonl.gz 'half.jsonl.gz: cannot be read: from byte '
+{ gzip -c good.jsonl && echo more; } >more.jsonl.gz
+refused 'a gz with something behind it' more.jsonl.gz ' on, it is no gzip text'
+truncate -s 100M zeros.jsonl
+refused 'zeros without end' zeros.jsonl 'zeros.jsonl: cannot be read: begins with more than 64 MiB of zero bytes'
 refused 'a file that is not there' missing.jsonl 'missing.jsonl: No such file'
 
 # same NAME FILE: reads like good.jsonl
@@ -157,6 +163,12 @@ sed '1s/^/[/; 1s/$/,/; 2s/$/]/' good.jsonl >array.json
 same 'an array' array.json
 { head -c 40 good.jsonl | gzip -c && tail -c +41 good.jsonl | gzip -c; } >members.jsonl.gz
 same 'two gz members' members.jsonl.gz
+head -n 1 good.jsonl >a.jsonl
+tail -n 1 good.jsonl >b.jsonl
+{ tar -cf - a.jsonl && tar -cf - b.jsonl; } >two.tar
+same 'tars one after the other' two.tar
+{ tar -czf - a.jsonl && tar -czf - b.jsonl; } >two.tar.gz
+same 'packed tars one after the other' two.tar.gz
 { tail -n 1 good.jsonl && head -n 1 good.jsonl; } >unordered.jsonl
 same 'times out of order' unordered.jsonl
 
