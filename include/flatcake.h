@@ -3,12 +3,20 @@
  * This is the whole public interface. A program opens a store, describes once where its paged KV lies, and then, for
  * each request of each conversation, loads the longest stored prefix and saves what the turn added.
  *
- *   units      bytes, tokens, blocks, nanoseconds; the name of every field says which
- *   errors     functions return 0 or a negative FC_E... code; `struct fc_error` (may be NULL) receives a sentence for a
- * person threads    any thread may call any function on an open store; calls on one load or save are made from one
- * thread at a time. Inside, one thread of the store's own does all work, so no call but the ..._wait ones ever waits on
- * I/O ownership  the caller keeps what it passes in; memory named by a load or a save (slots, keys) is borrowed as each
- *              function says; what a function hands out is freed by the matching ..._free or ..._close
+ * Units: bytes, tokens, blocks, nanoseconds; the name of every field says which.
+ *
+ * Errors: functions return 0 or a negative FC_E... code; `struct fc_error` (may be NULL) receives a sentence for a
+ * person.
+ *
+ * Threads: any thread may call any function on an open store; calls on one load or save are made from one thread at a
+ * time. Inside, one thread of the store's own does all work, so no call but the ..._wait ones ever waits on I/O.
+ *
+ * Processes: a store belongs to the process that opened it. In a child that was forked later every call on it returns
+ * FC_ECANCELED, what frees only frees, and nothing of the store is kept open; the parent goes on. A child that needs a
+ * store opens one.
+ *
+ * Ownership: the caller keeps what it passes in; memory named by a load or a save (slots, keys) is borrowed as each
+ * function says; what a function hands out is freed by the matching ..._free or ..._close.
  */
 #ifndef FLATCAKE_H
 #define FLATCAKE_H
@@ -238,8 +246,8 @@ void fc_store_opts_init(struct fc_store_opts *opts);
  *   "dir:PATH"   embedded; PATH is a folder, made when missing with mode 0700. Formats arenas that do not exist,
  *                recovers those that do. FC_EBUSY names the process that holds it
  *   "unix:PATH"  the store of the flatcaked that listens at this socket, shared with its other clients. FC_ENOENT when
- *                nobody listens. When the daemon goes, what is being read goes on, the rest waits for the next daemon
- * as long as `reconnect_timeout_ns` says, and nothing hangs
+ *                nobody listens. When the daemon goes, what is being read goes on, the rest waits for the next one
+ *                as long as `reconnect_timeout_ns` says, and nothing hangs
  *
  * FC_EFORMAT and FC_EGEOMETRY say what was found and what was wanted; nothing is changed in those cases. */
 int fc_store_open(struct fc_store **store, const char *address, const struct fc_store_opts *opts,
@@ -413,7 +421,7 @@ void fc_save_free(struct fc_save *save);
 
 enum fc_event_kind {
 	FC_EVENT_LAYER = 1,   /* `layer` of the load is in place for its first `blocks` blocks, as are all before it. If
-			       * damage is   found on the way, layers start again from 0 with a smaller `blocks` */
+			       * damage is found on the way, layers start again from 0 with a smaller `blocks` */
 	FC_EVENT_READY = 2,   /* the load has entered the ready queue */
 	FC_EVENT_LOADED = 3,  /* the load has ended: fc_load_wait() returns at once */
 	FC_EVENT_SAVED = 4,   /* the save is visible, or has failed */

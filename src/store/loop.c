@@ -3,6 +3,7 @@
 
 #include "base/check.h"
 #include "device/host.h"
+#include "store/fork.h"
 #include "store/core_opts.h"
 #include "store/arenas.h"
 
@@ -238,7 +239,7 @@ int fc_store_sync(struct fc_store *store, struct fc_error *error)
 {
 	struct sync_command sync = {.command.run = run_sync};
 	if (!fc_store_run(store, &sync.command))
-		sync.code = FC_ECANCELED;
+		return fc_fork_refuse(store, "sync", error);
 	return sync.code == FC_OK ? FC_OK : fc_error_set(error, sync.code, "sync: a save could not be made durable");
 }
 
@@ -272,7 +273,10 @@ static void refuse_commands(struct fc_store *store)
 static unsigned step_remote(struct fc_store *store)
 {
 	fc_report_step(&store->report, store->core, fc_remote_client(store->remote), fc_clock_real_ns());
-	return fc_remote_step(store->remote);
+	pthread_mutex_lock(&store->descriptors);
+	unsigned count = fc_remote_step(store->remote);
+	pthread_mutex_unlock(&store->descriptors);
+	return count;
 }
 
 /* What has happened since the last report must not be missing from the daemon's sums. */
@@ -297,6 +301,8 @@ void *fc_store_thread(void *context)
 {
 	struct fc_store *store = context;
 	int code = open_all(store);
+	if (code == FC_OK)
+		fc_fork_watch(store);
 	pthread_mutex_lock(&store->mutex);
 	store->open_code = code;
 	store->is_ready = true;
@@ -312,6 +318,7 @@ void *fc_store_thread(void *context)
 			sleep_until_something(store);
 	}
 	refuse_commands(store);
+	fc_fork_unwatch(store);
 	close_all(store);
 	return NULL;
 }

@@ -367,6 +367,13 @@ void fc_remote_close(struct fc_remote *remote)
 	free(remote);
 }
 
+void fc_remote_abandon(struct fc_remote *remote)
+{
+	close_fd(&remote->fd);
+	close_fd(&remote->lock_fd);
+	drop_fds(remote);
+}
+
 struct fc_client *fc_remote_client(struct fc_remote *remote)
 {
 	return remote->client;

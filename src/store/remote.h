@@ -29,6 +29,9 @@ FC_MUST_USE int fc_remote_open(struct fc_remote **remote, const struct fc_remote
 /* Nothing may be open on its directory. NULL is allowed. */
 void fc_remote_close(struct fc_remote *remote);
 
+/* Closes the copies of its descriptors that a forked process has; nothing else may be done with it then. */
+void fc_remote_abandon(struct fc_remote *remote);
+
 struct fc_client *fc_remote_client(struct fc_remote *remote);
 /* The arenas, opened by fc_remote_open() and now the caller's to close; NULL where there is none. */
 struct fc_media *fc_remote_take_media(struct fc_remote *remote, enum fc_medium medium);

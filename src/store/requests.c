@@ -2,6 +2,7 @@
 #include "store/state.h"
 
 #include "base/check.h"
+#include "store/fork.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -68,11 +69,6 @@ static int check_kv(const struct fc_store *store, const struct fc_kv *kv, const 
 	return FC_OK;
 }
 
-static int refuse_closing(const char *what, struct fc_error *error)
-{
-	return fc_error_set(error, FC_ECANCELED, "%s: the store is being closed", what);
-}
-
 /* ---- loads ---- */
 
 struct load_command {
@@ -86,7 +82,7 @@ struct load_command {
 static void run_load_submit(struct fc_store *store, struct fc_command *command)
 {
 	struct load_command *load = fc_container_of(command, struct load_command, command);
-	load->code = store->is_ending ? refuse_closing("load", load->error)
+	load->code = store->is_ending ? fc_fork_refuse(store, "load", load->error)
 				      : fc_core_load_submit(store->core, load->opts, load->opts->kv->layers, load->load,
 							    &load->load->core_load, load->error);
 	fc_store_answer(store, command);
@@ -106,7 +102,7 @@ int fc_load_submit(struct fc_store *store, const struct fc_load_opts *opts, stru
 	fc_store_hold(store);
 	struct load_command command = {.command.run = run_load_submit, .opts = opts, .load = load, .error = error};
 	if (!fc_store_run(store, &command.command))
-		command.code = refuse_closing("load", error);
+		command.code = fc_fork_refuse(store, "load", error);
 	if (command.code != FC_OK) {
 		*result = NULL;
 		fc_store_release(store, &load->request);
@@ -131,8 +127,10 @@ int fc_load_wait(struct fc_load *load, struct fc_load_result *result)
 {
 	struct fc_store *store = load->request.store;
 	pthread_mutex_lock(&store->mutex);
-	while (!load->has_ended)
+	while (!load->has_ended && !store->is_inherited)
 		pthread_cond_wait(&store->changed, &store->mutex);
+	if (!load->has_ended)
+		load->result.code = fc_fork_refuse(store, "load", &load->result.error);
 	if (result != NULL)
 		*result = load->result;
 	int code = load->result.code;
@@ -192,7 +190,7 @@ struct save_command {
 static void run_save_submit(struct fc_store *store, struct fc_command *command)
 {
 	struct save_command *save = fc_container_of(command, struct save_command, command);
-	save->code = store->is_ending ? refuse_closing("save", save->error)
+	save->code = store->is_ending ? fc_fork_refuse(store, "save", save->error)
 				      : fc_core_save_submit(store->core, save->opts, save->opts->kv->layers, save->save,
 							    &save->save->core_save, save->error);
 	fc_store_answer(store, command);
@@ -212,7 +210,7 @@ int fc_save_submit(struct fc_store *store, const struct fc_save_opts *opts, stru
 	fc_store_hold(store);
 	struct save_command command = {.command.run = run_save_submit, .opts = opts, .save = save, .error = error};
 	if (!fc_store_run(store, &command.command))
-		command.code = refuse_closing("save", error);
+		command.code = fc_fork_refuse(store, "save", error);
 	if (command.code != FC_OK) {
 		*result = NULL;
 		fc_store_release(store, &save->request);
@@ -237,8 +235,10 @@ int fc_save_wait(struct fc_save *save, bool until_durable, struct fc_save_result
 {
 	struct fc_store *store = save->request.store;
 	pthread_mutex_lock(&store->mutex);
-	while (!(until_durable ? save->is_final : save->is_saved))
+	while (!(until_durable ? save->is_final : save->is_saved) && !store->is_inherited)
 		pthread_cond_wait(&store->changed, &store->mutex);
+	if (!(until_durable ? save->is_final : save->is_saved))
+		save->result.code = fc_fork_refuse(store, "save", &save->result.error);
 	if (result != NULL)
 		*result = save->result;
 	int code = save->result.code;

@@ -52,12 +52,17 @@ struct fc_store {
 	struct fc_error open_error;
 	char *notice; /* of all media; never NULL once the store is open */
 
+	/* fork.c */
+	struct fc_link fork_link;    /* in the list of open stores */
+	pthread_mutex_t descriptors; /* held while the remote opens or closes some; before `mutex` */
+
 	pthread_mutex_t mutex; /* everything below */
 	pthread_cond_t changed;
 	struct fc_link commands;
 	struct fc_link pending; /* requests with events to be taken */
 	bool is_ready, is_closing;
 	bool has_ended;         /* the thread runs no more commands */
+	bool is_inherited;      /* this is the copy of a process that was forked */
 	bool is_closed;         /* only requests keep the store alive */
 	uint64_t request_count; /* public loads and saves that are not freed */
 };

@@ -92,6 +92,7 @@ static int make_store(struct fc_store **result, const char *address, const struc
 	fc_list_init(&store->pending);
 	fc_list_init(&store->syncs);
 	fc_list_init(&store->looks);
+	pthread_mutex_init(&store->descriptors, NULL);
 	pthread_mutex_init(&store->mutex, NULL);
 	pthread_cond_init(&store->changed, NULL);
 	store->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
@@ -109,6 +110,7 @@ static void free_store(struct fc_store *store)
 		close(store->event_fd);
 	pthread_cond_destroy(&store->changed);
 	pthread_mutex_destroy(&store->mutex);
+	pthread_mutex_destroy(&store->descriptors);
 	free(store->dir);
 	free(store->ssd_path);
 	free(store->memory_path);
@@ -188,10 +190,13 @@ void fc_store_close(struct fc_store *store)
 	if (store == NULL)
 		return;
 	pthread_mutex_lock(&store->mutex);
+	bool is_inherited = store->is_inherited;
 	store->is_closing = true;
-	eventfd_write(store->wake_fd, 1);
+	if (!is_inherited)
+		eventfd_write(store->wake_fd, 1);
 	pthread_mutex_unlock(&store->mutex);
-	pthread_join(store->thread, NULL);
+	if (!is_inherited)
+		pthread_join(store->thread, NULL);
 	pthread_mutex_lock(&store->mutex);
 	store->is_closed = true;
 	bool is_last = store->request_count == 0;

@@ -153,6 +153,42 @@ static void a_killed_client_gives_its_reservations_back(void **state)
 	daemon_world_deinit(&world);
 }
 
+/* A worker that an engine forked, as engines do, must not stand in for the engine that was killed. */
+static void the_child_of_a_killed_client_holds_nothing(void **state)
+{
+	(void)state;
+	struct daemon_world world;
+	int tell[2];
+	pid_t child = 0;
+	daemon_world_init(&world);
+	daemon_world_start(&world, "--fence-timeout=1h");
+	daemon_world_expect_log(&world, "fence_over");
+	assert_int_equal(pipe(tell), 0);
+	pid_t parent = fork();
+	if (parent == 0) {
+		struct store_world store;
+		open_store(&store, &world);
+		child = fork();
+		if (child == 0) {
+			alarm(60); /* whatever becomes of the test */
+			pause();
+			_exit(0);
+		}
+		(void)!write(tell[1], &child, sizeof(child));
+		pause();
+	}
+	assert_int_equal(read(tell[0], &child, sizeof(child)), sizeof(child));
+	assert_false(daemon_world_log_says(&world, "is disconnected"));
+	assert_int_equal(kill(parent, SIGKILL), 0);
+	assert_int_equal(waitpid(parent, NULL, 0), parent);
+	daemon_world_expect_log(&world, "is disconnected");
+	assert_int_equal(daemon_world_stop(&world, SIGKILL), 256 + SIGKILL);
+	daemon_world_start(&world, "--fence-timeout=1h");
+	daemon_world_expect_log(&world, "fence_over"); /* its lock is free */
+	assert_int_equal(kill(child, SIGKILL), 0);
+	daemon_world_deinit(&world);
+}
+
 static void who_lost_the_connection_keeps_its_space_as_long_as_its_lock(void **state)
 {
 	(void)state;
@@ -306,6 +342,7 @@ int main(void)
 		cmocka_unit_test(a_second_daemon_is_refused_by_the_name_of_the_first),
 		cmocka_unit_test(a_file_that_is_no_socket_stays),
 		cmocka_unit_test(a_killed_client_gives_its_reservations_back),
+		cmocka_unit_test(the_child_of_a_killed_client_holds_nothing),
 		cmocka_unit_test(who_lost_the_connection_keeps_its_space_as_long_as_its_lock),
 		cmocka_unit_test(a_new_daemon_reserves_nothing_while_an_old_lock_is_held),
 		cmocka_unit_test(a_lock_that_is_never_let_go_delays_and_does_not_stop),
