@@ -43,6 +43,7 @@ struct fc_connection {
 	bool has_lock; /* its descriptors were sent */
 	bool is_to_close, is_handle_closed;
 	uint64_t free_since_ns; /* its lock is, but not the arena; 0: not yet */
+	gid_t *groups;          /* of its process */
 };
 
 /* ---- the listening socket ---- */
@@ -160,12 +161,19 @@ void fc_daemon_stop_listening(struct fc_daemon *daemon)
 
 /* ---- the end of a connection ---- */
 
+static void free_connection(struct fc_connection *connection)
+{
+	if (connection != NULL)
+		free(connection->groups);
+	free(connection);
+}
+
 static void forget(struct fc_connection *connection)
 {
 	if (connection->client != NULL || !connection->is_handle_closed)
 		return;
 	fc_list_remove(&connection->link);
-	free(connection);
+	free_connection(connection);
 }
 
 static void on_handle_closed(uv_handle_t *handle)
@@ -209,7 +217,7 @@ void fc_daemon_forget_connections(struct fc_daemon *daemon)
 {
 	struct fc_link *link;
 	while ((link = fc_list_pop(&daemon->gone)) != NULL)
-		free(fc_container_of(link, struct fc_connection, link));
+		free_connection(fc_container_of(link, struct fc_connection, link));
 }
 
 static bool is_over(const struct fc_daemon *daemon, struct fc_connection *connection, uint64_t now_ns)
@@ -418,21 +426,40 @@ static void refuse(const struct fc_daemon *daemon, int fd, const struct fc_error
 	fc_wire_buffer_deinit(&buffer);
 }
 
-static void admit(struct fc_daemon *daemon, int fd)
+/* Who it is, as the kernel knows it. */
+static int identify(int fd, struct fc_connection *connection, struct fc_server_peer *peer)
 {
 	struct ucred credentials;
-	socklen_t length = sizeof(credentials);
+	socklen_t length = sizeof(credentials), group_bytes = 0;
+	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &credentials, &length) != 0)
+		return FC_ESYSTEM;
+	*peer = (struct fc_server_peer){.pid = credentials.pid, .uid = credentials.uid, .gid = credentials.gid};
+	/* The first call says how many there are. */
+	if (getsockopt(fd, SOL_SOCKET, SO_PEERGROUPS, NULL, &group_bytes) == 0 || errno != ERANGE)
+		return FC_OK;
+	connection->groups = malloc(group_bytes);
+	if (connection->groups == NULL)
+		return FC_ENOMEM;
+	if (getsockopt(fd, SOL_SOCKET, SO_PEERGROUPS, connection->groups, &group_bytes) != 0)
+		return FC_ESYSTEM;
+	peer->groups = connection->groups;
+	peer->group_count = (uint32_t)(group_bytes / sizeof(*connection->groups));
+	return FC_OK;
+}
+
+static void admit(struct fc_daemon *daemon, int fd)
+{
 	struct fc_connection *connection = calloc(1, sizeof(*connection));
+	struct fc_server_peer peer;
 	struct fc_error error = {0};
-	if (connection == NULL || getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &credentials, &length) != 0) {
-		free(connection);
+	if (connection == NULL || identify(fd, connection, &peer) != FC_OK) {
+		free_connection(connection);
 		close(fd);
 		return;
 	}
-	struct fc_server_peer peer = {.pid = credentials.pid, .uid = credentials.uid, .gid = credentials.gid};
 	if (fc_server_connect(daemon->server, &peer, connection, &connection->client, &error) != FC_OK) {
 		refuse(daemon, fd, &error);
-		free(connection);
+		free_connection(connection);
 		close(fd);
 		return;
 	}
@@ -466,9 +493,10 @@ static void on_connect(uv_poll_t *handle, int status, int events)
 			admit(daemon, fd);
 			continue;
 		}
-		if (errno != EAGAIN && errno != EINTR && errno != ECONNABORTED)
-			fc_log(FC_LOG_ERROR, "accept", "accept: %s", strerror(errno));
-		if (errno == EMFILE || errno == ENFILE)
+		int failure = errno;
+		if (failure != EAGAIN && failure != EINTR && failure != ECONNABORTED)
+			fc_log(FC_LOG_ERROR, "accept", "accept: %s", strerror(failure));
+		if (failure == EMFILE || failure == ENFILE)
 			turn_away(daemon);
 		return;
 	}

@@ -179,11 +179,19 @@ static bool is_in(uint32_t id, const uint32_t *ids, uint32_t count)
 	return false;
 }
 
+static bool is_in_a_group_of(const struct fc_server_peer *peer, const struct fc_server_namespace_opts *opts)
+{
+	bool is_found = is_in(peer->gid, opts->gids, opts->gid_count);
+	for (uint32_t i = 0; i < peer->group_count && !is_found; i++)
+		is_found = is_in(peer->groups[i], opts->gids, opts->gid_count);
+	return is_found;
+}
+
 static int check_peer(const struct fc_server_space *space, const struct fc_server_peer *peer, struct fc_error *error)
 {
 	const struct fc_server_namespace_opts *opts = space->opts;
 	if (opts == NULL || (opts->uid_count == 0 && opts->gid_count == 0) ||
-	    is_in(peer->uid, opts->uids, opts->uid_count) || is_in(peer->gid, opts->gids, opts->gid_count))
+	    is_in(peer->uid, opts->uids, opts->uid_count) || is_in_a_group_of(peer, opts))
 		return FC_OK;
 	return fc_error_set(error, FC_EINVAL, "namespace \"%s\": user %u of group %u may not use it", space->name,
 			    peer->uid, peer->gid);

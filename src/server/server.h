@@ -142,8 +142,10 @@ void fc_server_free(struct fc_server *server);
 /* ---- clients ---- */
 
 struct fc_server_peer {
-	int32_t pid;
+	int32_t pid; /* 0: of a process that cannot be seen from here */
 	uint32_t uid, gid;
+	const uint32_t *groups; /* further ones; borrowed until fc_server_disconnected() */
+	uint32_t group_count;
 };
 
 /* FC_ELIMIT when there are clients_max, FC_ENOMEM; with text, and told as an event. */

@@ -127,7 +127,8 @@ static inline void server_world_deinit(struct server_world *world)
 
 static inline int peer_try_connect(struct peer *peer, struct server_world *world, struct fc_error *error)
 {
-	struct fc_server_peer credentials = {.pid = 100, .uid = 1000, .gid = 2000};
+	static const uint32_t groups[] = {3000, 3001};
+	struct fc_server_peer credentials = {.pid = 100, .uid = 1000, .gid = 2000, .groups = groups, .group_count = 2};
 	*peer = (struct peer){.world = world};
 	fc_wire_buffer_init(&peer->to_server, &world->core.world.alloc);
 	return fc_server_connect(world->server, &credentials, peer, &peer->client, error);

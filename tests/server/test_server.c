@@ -81,20 +81,24 @@ static void a_version_that_nobody_speaks_is_refused(void **state)
 static void a_configured_namespace_is_for_its_users_alone(void **state)
 {
 	(void)state;
-	static const uint32_t uids[] = {1000}, others[] = {5, 6}, gids[] = {2000};
+	static const uint32_t uids[] = {1000}, others[] = {5, 6}, gids[] = {2000}, further[] = {7, 3001};
 	static const struct fc_server_namespace_opts namespaces[] = {
 		{.name = "mine", .uids = uids, .uid_count = 1},
 		{.name = "theirs", .uids = others, .uid_count = 2},
 		{.name = "ours", .uids = others, .uid_count = 2, .gids = gids, .gid_count = 1},
+		{.name = "also ours", .gids = further, .gid_count = 2},
+		{.name = "of others", .gids = others, .gid_count = 2},
 		{.name = "default"},
 	};
 	struct server_world world;
 	struct peer peer;
 	server_world_init(&world, geometry_plain(100), 8, 32);
 	world.opts.namespaces = namespaces;
-	world.opts.namespace_count = 4;
+	world.opts.namespace_count = 6;
 	server_world_open(&world);
 	peer_open(&peer, &world, "mine");
+	peer_close(&peer);
+	peer_open(&peer, &world, "also ours");
 	peer_close(&peer);
 	peer_open(&peer, &world, "ours");
 	peer_close(&peer);
