@@ -11,6 +11,8 @@ static int copy_name(char *to, size_t room, const char *from, const char *what, 
 {
 	if (strlen(from) >= room)
 		return fc_error_set(error, FC_EINVAL, "%s \"%s\"; at most %zu bytes are allowed", what, from, room - 1);
+	if (!fc_wire_is_printable(from))
+		return fc_error_set(error, FC_EINVAL, "%s: UTF-8 is allowed, without control characters", what);
 	memcpy(to, from, strlen(from) + 1);
 	return FC_OK;
 }
@@ -166,7 +168,9 @@ static int on_welcome(struct fc_client *client, const uint8_t *body, uint64_t by
 		return code;
 	code = client->opts.welcome_cb(client->opts.context, &welcome, error);
 	if (code != FC_OK) {
-		client->state = FC_CLIENT_REFUSED;
+		/* What this process lacks now it may have at the next try. */
+		if (code != FC_ENOMEM && code != FC_ESYSTEM)
+			client->state = FC_CLIENT_REFUSED;
 		return code;
 	}
 	client->welcome = welcome;

@@ -41,12 +41,13 @@ struct fc_client_opts {
 	uint64_t reconnect_timeout_ns;
 	uint64_t answer_timeout_ns; /* a daemon that does not answer a match for so long is taken for dead */
 	/* A welcome has come: the owner of the socket checks that it describes the arenas that it has, and takes the
-	 * descriptors that came along. An error ends the connection for good. */
+	 * descriptors that came along. An error ends the connection: for a moment, when it is FC_ENOMEM or FC_ESYSTEM,
+	 * else for good. */
 	int (*welcome_cb)(void *context, const struct fc_wire_welcome *welcome, struct fc_error *error);
 	void *context;
 };
 
-/* FC_EINVAL (a name that is too long), FC_ENOMEM. */
+/* FC_EINVAL (a name that is too long, or not printable), FC_ENOMEM. */
 FC_MUST_USE int fc_client_open(struct fc_client **client, const struct fc_client_opts *opts, struct fc_error *error);
 /* No lookup and no claim may be open; questions are answered with FC_ECANCELED. NULL is allowed. */
 void fc_client_free(struct fc_client *client);

@@ -28,6 +28,7 @@ struct fc_remote {
 	uint64_t next_try_ns;
 	int fds[FDS_MAX]; /* that came and nobody has taken yet */
 	unsigned fd_count;
+	bool are_fds_lost; /* some found no room in this process */
 	struct fc_media *media[FC_MEDIUM_COUNT];
 	bool are_media_taken[FC_MEDIUM_COUNT];
 	bool has_arenas; /* a welcome was taken; the identity of its arenas: */
@@ -50,10 +51,12 @@ static void drop_fds(struct fc_remote *remote)
 {
 	while (remote->fd_count > 0)
 		close_fd(&remote->fds[--remote->fd_count]);
+	remote->are_fds_lost = false;
 }
 
 static void keep_fds(struct fc_remote *remote, struct msghdr *message)
 {
+	remote->are_fds_lost |= (message->msg_flags & MSG_CTRUNC) != 0;
 	for (struct cmsghdr *part = CMSG_FIRSTHDR(message); part != NULL; part = CMSG_NXTHDR(message, part)) {
 		if (part->cmsg_level != SOL_SOCKET || part->cmsg_type != SCM_RIGHTS)
 			continue;
@@ -117,6 +120,12 @@ static int check_same(const struct fc_remote *remote, const struct fc_wire_welco
 
 static int check_count(const struct fc_remote *remote, const struct fc_wire_welcome *welcome, struct fc_error *error)
 {
+	if (remote->are_fds_lost)
+		return fc_error_set(
+			error, FC_ESYSTEM,
+			"%s: no room for the descriptors that flatcaked hands out: this process has as many "
+			"open as it may; close some, or raise RLIMIT_NOFILE",
+			remote->path);
 	unsigned expected = 1u + welcome->arenas[FC_MEMORY].is_there + welcome->arenas[FC_SSD].is_there;
 	if (remote->fd_count != expected)
 		return fc_error_set(error, FC_EFORMAT, "%s: %u descriptors came with WELCOME, %u were announced",
@@ -174,6 +183,10 @@ static int refuse_connect(const char *path, int failure, struct fc_error *error)
 {
 	if (failure == ENOENT || failure == ECONNREFUSED)
 		return fc_error_set(error, FC_ENOENT, "%s: no flatcaked listens here (%s)", path, strerror(failure));
+	if (failure == EAGAIN)
+		return fc_error_set(error, FC_EAGAIN,
+				    "%s: flatcaked does not let anybody in: too many wait to connect, or it is stopped",
+				    path);
 	return fc_error_set(error, FC_ESYSTEM, "%s: connect: %s", path, strerror(failure));
 }
 
@@ -290,9 +303,17 @@ uint64_t fc_remote_wake_ns(const struct fc_remote *remote)
 
 /* ---- open and close ---- */
 
-static int wait_for_welcome(struct fc_remote *remote, struct fc_error *error)
+/* Where many start at once, the queue of the socket is full for a moment. */
+static int connect_by(struct fc_remote *remote, uint64_t end_ns, struct fc_error *error)
 {
-	uint64_t end_ns = fc_clock_real_ns() + OPEN_TIMEOUT_NS;
+	int code;
+	while ((code = connect_to(remote, error)) == FC_EAGAIN && fc_clock_real_ns() < end_ns)
+		(void)poll(NULL, 0, RETRY_NS / 1000000);
+	return code;
+}
+
+static int wait_for_welcome(struct fc_remote *remote, uint64_t end_ns, struct fc_error *error)
+{
 	while (fc_client_state(remote->client) == FC_CLIENT_GREETING && fc_clock_real_ns() < end_ns) {
 		struct pollfd wait = {.fd = -1};
 		wait.fd = fc_remote_fd(remote, &wait.events);
@@ -334,15 +355,16 @@ int fc_remote_open(struct fc_remote **result, const struct fc_remote_opts *opts,
 	remote->fd = remote->lock_fd = -1;
 	remote->path = strdup(opts->path);
 	remote->buffer = malloc(READ_BYTES);
+	uint64_t end_ns = fc_clock_real_ns() + OPEN_TIMEOUT_NS;
 	int code = FC_OK;
 	if (remote->path == NULL || remote->buffer == NULL)
 		code = fc_error_set(error, FC_ENOMEM, "open: %s", fc_code_text(FC_ENOMEM));
 	if (code == FC_OK)
 		code = make_client(remote, error);
 	if (code == FC_OK)
-		code = connect_to(remote, error);
+		code = connect_by(remote, end_ns, error);
 	if (code == FC_OK)
-		code = wait_for_welcome(remote, error);
+		code = wait_for_welcome(remote, end_ns, error);
 	if (code != FC_OK)
 		fc_remote_close(remote);
 	else

@@ -172,6 +172,12 @@ static size_t printable_bytes(const uint8_t *text, size_t bytes)
 	return at;
 }
 
+bool fc_wire_is_printable(const char *text)
+{
+	size_t bytes = strlen(text);
+	return printable_bytes((const uint8_t *)text, bytes) == bytes;
+}
+
 /* ---- errors and geometries, written ---- */
 
 static const char *text_of(int code, const struct fc_error *error)

@@ -64,6 +64,8 @@ enum fc_wire_type {
 
 /* "MATCH", for logs; "unknown" for what is none. */
 const char *fc_wire_type_name(uint32_t type);
+/* Whether a text may stand in a name: UTF-8, without what could forge lines of a log. */
+bool fc_wire_is_printable(const char *text);
 
 struct fc_wire_header {
 	uint16_t type;

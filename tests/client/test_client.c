@@ -486,6 +486,26 @@ static void a_welcome_to_other_arenas_is_the_end(void **state)
 	played_deinit(&played);
 }
 
+static void a_welcome_that_finds_no_room_is_tried_again(void **state)
+{
+	(void)state;
+	static const int codes[] = {FC_ESYSTEM, FC_ENOMEM};
+	struct played played;
+	played_init(&played);
+	for (size_t i = 0; i < fc_array_len(codes); i++) {
+		played.welcome_code = codes[i];
+		fc_client_connected(played.client);
+		take(&played, FC_WIRE_HELLO);
+		assert_int_equal(give_welcome(&played), codes[i]);
+		fc_client_disconnected(played.client);
+		assert_int_equal(fc_client_state(played.client), FC_CLIENT_DOWN);
+	}
+	played.welcome_code = FC_OK;
+	connect(&played);
+	assert_int_equal(fc_client_state(played.client), FC_CLIENT_UP);
+	played_deinit(&played);
+}
+
 static void what_a_daemon_does_not_send_ends_the_connection(void **state)
 {
 	(void)state;
@@ -544,6 +564,7 @@ int main(void)
 		cmocka_unit_test(a_save_without_a_daemon_ends_with_a_reason),
 		cmocka_unit_test(a_refusal_may_be_for_good_or_for_now),
 		cmocka_unit_test(a_welcome_to_other_arenas_is_the_end),
+		cmocka_unit_test(a_welcome_that_finds_no_room_is_tried_again),
 		cmocka_unit_test(what_a_daemon_does_not_send_ends_the_connection),
 		cmocka_unit_test(questions_are_answered_with_the_close),
 	};
