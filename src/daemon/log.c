@@ -6,6 +6,7 @@
 #include "base/check.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -209,9 +210,13 @@ static void format_journal(struct line *line, const struct message *message)
 	add_text(line, "\n");
 }
 
+/* A reader that has stopped reading stops no daemon: what does not fit into its pipe is counted as unwritten. */
 static bool write_line(const struct line *line)
 {
+	struct pollfd room = {.fd = the_log.opts.fd, .events = POLLOUT};
 	ssize_t written;
+	if (poll(&room, 1, 0) == 0)
+		return false;
 	do {
 		written = write(the_log.opts.fd, line->bytes, line->used);
 	} while (written < 0 && errno == EINTR);

@@ -211,6 +211,23 @@ static void a_journal_that_is_not_there_is_an_error_and_text_goes_on(void **stat
 	close(fds[1]);
 }
 
+/* As when it is piped into a pager that nobody scrolls. */
+static void a_reader_that_stops_reading_stops_nobody(void **state)
+{
+	(void)state;
+	struct pipe_log log;
+	uint64_t held_back, before, unwritten;
+	open_pipe_log(&log, FC_LOG_FORMAT_TEXT, 0);
+	fc_log_lost(&held_back, &before);
+	for (int line = 0; line < 4000; line++) /* more than a pipe takes */
+		fc_log(FC_LOG_INFO, "test", "line %d of a log that nobody reads", line);
+	fc_log_lost(&held_back, &unwritten);
+	assert_true(unwritten > before && unwritten < before + 4000);
+	const char *text = close_pipe_log(&log);
+	assert_non_null(strstr(text, "line 0 of"));
+	assert_null(strstr(text, "line 3999 of"));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -219,6 +236,7 @@ int main(void)
 		cmocka_unit_test(a_message_too_long_is_cut_and_says_so),
 		cmocka_unit_test(a_kind_is_limited_and_what_was_held_back_is_told),
 		cmocka_unit_test(journald_gets_fields_when_standard_error_is_its_stream),
+		cmocka_unit_test(a_reader_that_stops_reading_stops_nobody),
 		cmocka_unit_test(a_journal_that_is_not_there_is_an_error_and_text_goes_on),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
