@@ -83,6 +83,7 @@ static int run(struct replay *replay, struct fc_error *error)
 		return code;
 	if (fc_store_notice(live.store)[0] != 0)
 		fprintf(stderr, "flatcake: replay: %s\n", fc_store_notice(live.store));
+	replay->result->is_shared = config->daemon != NULL;
 	fc_progress_init(&replay->progress, stderr, fc_clock_real(), "replay", replay->trace->request_count);
 	code = fc_driver_run(&driver_opts, &live.backend, replay->result, error);
 	fc_progress_deinit(&replay->progress);

@@ -345,6 +345,7 @@ static void on_saved(struct driver *driver, struct request *request)
 		result->saves++;
 		result->blocks_new += save.blocks_new;
 		result->bytes_new += save.bytes_new;
+		result->bytes_saved += save.bytes_written[FC_MEMORY] + save.bytes_written[FC_SSD];
 		result->segments_absorbed += save.segments_absorbed;
 		fc_oracle_saved(driver->oracle, request->path->numbers, request->path->count,
 				request->turn.resume_points, request->turn.resume_point_count, request->losses);

@@ -44,6 +44,8 @@ void fc_replay_result_free(struct fc_replay_result *result)
 uint64_t fc_replay_bytes_written(const struct fc_replay_result *result)
 {
 	uint64_t bytes = 0;
+	if (result->is_shared)
+		return result->bytes_saved;
 	for (int medium = 0; medium < FC_MEDIUM_COUNT; medium++)
 		bytes += result->after.media[medium].bytes_written - result->before.media[medium].bytes_written;
 	return bytes;

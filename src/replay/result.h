@@ -46,13 +46,15 @@ struct fc_replay_result {
 
 	uint64_t saves, saves_refused;
 	uint64_t blocks_new, bytes_new, segments_absorbed;
+	uint64_t bytes_saved; /* written by these saves */
 
 	struct fc_histogram ttft; /* nanoseconds */
 	struct fc_histogram ttft_parts[FC_TTFT_PART_COUNT];
 
 	uint64_t elapsed_ns;
 	bool is_interrupted;
-	bool is_warm; /* the store held blocks before */
+	bool is_warm;   /* the store held blocks before */
+	bool is_shared; /* it is a flatcaked's: its counters have what other clients do, and not what these write */
 	struct fc_stats before, after;
 };
 

@@ -42,6 +42,9 @@ grep -q '"ready":true' "$work/ready" || { echo "it does not become ready: $(cat 
 # What a client did since its last report comes with its leaving.
 "$FLATCAKE" gen --seed 5 --sessions 6 --turns 6 --length 0.1 --output "$work/trace.tar" >/dev/null || exit 1
 "$FLATCAKE" replay "$work/trace.tar" --daemon "$work/sock" --scale 256 --window 8MiB >"$work/out" 2>&1 || complain "replay: $(cat "$work/out")"
+# What it wrote is not in the daemon's own counters.
+awk '$1 == "write" && $2 == "amplification" { found = 1; exit !($3 >= 1) } END { if (!found) exit 1 }' "$work/out" ||
+	complain "a replay writes less than what is new: $(grep -A3 '^saves' "$work/out")"
 for name in flatcake_connections_total flatcake_matches_total flatcake_reservations_total flatcake_commits_total \
 	flatcake_index_blocks 'flatcake_arena_used_bytes{medium="ssd"}' 'flatcake_arena_largest_free_bytes{medium="ssd"}' \
 	flatcake_loads_total flatcake_prefix_blocks_delivered_total flatcake_match_seconds_count; do
