@@ -78,6 +78,11 @@ static struct fc_arena *arena_of(struct fc_open_job *job)
 	return &job->catalog->arenas[job->medium];
 }
 
+static const char *medium_name(const struct fc_open_job *job)
+{
+	return job->medium == FC_SSD ? "ssd" : "memory";
+}
+
 static void finish(struct fc_open_job *job, int code)
 {
 	/* The callback may free the catalog. Nobody on the way here touches the job again. */
@@ -91,8 +96,7 @@ static void finish(struct fc_open_job *job, int code)
 
 static int fail(struct fc_open_job *job, int code, const char *what)
 {
-	return fc_error_set(&job->error, code, "%s arena: %s: %s", job->medium == FC_SSD ? "ssd" : "memory", what,
-			    fc_code_text(code));
+	return fc_error_set(&job->error, code, "%s arena: %s: %s", medium_name(job), what, fc_code_text(code));
 }
 
 static void submit(struct fc_open_job *job, enum fc_io_op op, uint64_t offset, uint64_t bytes)
@@ -115,10 +119,11 @@ static int decode_superblocks(struct fc_open_job *job, bool *is_blank)
 		return FC_OK;
 	int code = fc_superblock_choose(&arena->superblock, job->buffer, &job->error);
 	if (code != FC_OK)
-		return fc_error_wrap(&job->error, code, "%s arena", job->medium == FC_SSD ? "ssd" : "memory");
+		return fc_error_wrap(&job->error, code, "%s arena", medium_name(job));
 	if (fc_is_planted(FC_PLANT_ANY_GEOMETRY))
 		return FC_OK;
-	return fc_geometry_same(&arena->superblock.geometry, &job->catalog->geometry, &job->error);
+	code = fc_geometry_same(&arena->superblock.geometry, &job->catalog->geometry, &job->error);
+	return code == FC_OK ? code : fc_error_wrap(&job->error, code, "%s arena", medium_name(job));
 }
 
 static int plan_superblock(struct fc_open_job *job)

@@ -64,7 +64,7 @@ struct fc_daemon {
 	uv_idle_t idle;
 	uv_timer_t timer, second, alive;
 	uv_poll_t ssd_poll;
-	uv_signal_t signals[2];
+	uv_signal_t signals[3];
 	uint64_t fence_end_ns, fence_flight_end_ns, drain_end_ns, next_lock_look_ns;
 
 	/* operate.c, snapshot.c */
@@ -97,6 +97,8 @@ int fc_daemon_serve(const struct fc_daemon_settings *settings);
 FC_MUST_USE int fc_daemon_make_parent(const char *path, struct fc_error *error);
 /* Arenas, device, locks, and the core, which goes on opening in the loop. On failure fc_daemon_close() cleans up. */
 FC_MUST_USE int fc_daemon_open(struct fc_daemon *daemon, struct fc_error *error);
+/* Logs what can be done about an open that failed, if there is something. */
+void fc_daemon_hint(const struct fc_daemon *daemon, int code);
 /* Once the core is open. */
 FC_MUST_USE int fc_daemon_open_server(struct fc_daemon *daemon, struct fc_error *error);
 /* The core is idle, or was never open. */

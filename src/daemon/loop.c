@@ -78,6 +78,7 @@ void fc_daemon_on_opened(void *context, int code, const struct fc_error *error)
 	daemon->has_open_ended = true;
 	if (code != FC_OK)
 		fc_daemon_fail(daemon, error);
+	fc_daemon_hint(daemon, code);
 }
 
 static void look_at_fence(struct fc_daemon *daemon, uint64_t now_ns)
@@ -236,10 +237,21 @@ static void on_alive(uv_timer_t *timer)
 	fc_notify_alive(&daemon->notify);
 }
 
+/* To a service it means that settings may have changed; to what runs in a terminal, that the terminal is gone. */
+static bool is_no_reason_to_stop(int number)
+{
+	if (number != SIGHUP || isatty(STDERR_FILENO))
+		return false;
+	fc_log(FC_LOG_WARNING, "hangup", "SIGHUP: settings are read at the start only; a restart keeps what is stored");
+	return true;
+}
+
 static void on_signal(uv_signal_t *handle, int number)
 {
 	struct fc_daemon *daemon = handle->data;
 	char why[64];
+	if (is_no_reason_to_stop(number))
+		return;
 	snprintf(why, sizeof(why), "signal %d (SIG%s)", number, sigabbrev_np(number));
 	if (daemon->state != FC_DAEMON_DRAINING) {
 		fc_daemon_drain(daemon, why);
@@ -254,7 +266,7 @@ static void on_signal(uv_signal_t *handle, int number)
 
 static void init_loop(struct fc_daemon *daemon)
 {
-	static const int numbers[] = {SIGTERM, SIGINT};
+	static const int numbers[] = {SIGTERM, SIGINT, SIGHUP};
 	uv_loop_t *loop = &daemon->loop;
 	fc_check(uv_loop_init(loop) == 0);
 	fc_check(uv_prepare_init(loop, &daemon->prepare) == 0 && uv_idle_init(loop, &daemon->idle) == 0);

@@ -13,7 +13,11 @@
 #include <libgen.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
+
+#define OWN_DESCRIPTORS 64u
+#define PAGES_BYTES_PER_S (256ull << 20) /* that a slow machine clears */
 
 int fc_daemon_make_parent(const char *path, struct fc_error *error)
 {
@@ -26,6 +30,27 @@ int fc_daemon_make_parent(const char *path, struct fc_error *error)
 		code = fc_error_set(error, FC_ESYSTEM, "%s: mkdir: %s", parent, strerror(errno));
 	free(copy);
 	return code;
+}
+
+/* A client costs one descriptor and, while it is let in, three more for a moment. The soft limit is ours to raise. */
+static void make_room_for_descriptors(const struct fc_config *config)
+{
+	struct rlimit limit;
+	uint64_t wanted = config->clients_max + 2 * config->http_connections_max + OWN_DESCRIPTORS;
+	if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= wanted)
+		return;
+	limit.rlim_cur = fc_min_u64(limit.rlim_max, wanted);
+	if (setrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur < wanted)
+		fc_log(FC_LOG_WARNING, "fallback",
+		       "%llu descriptors may be open (RLIMIT_NOFILE), clients_max and http_connections need %llu: when "
+		       "none is left, who connects is turned away",
+		       (unsigned long long)limit.rlim_cur, (unsigned long long)wanted);
+}
+
+/* Every page of a memory arena is taken before it is used, which takes its time. */
+static void ask_for_time(const struct fc_daemon *daemon, uint64_t memory_bytes)
+{
+	fc_notify_extend(&daemon->notify, (60 + memory_bytes / PAGES_BYTES_PER_S) * 1000000000ull);
 }
 
 static int open_arenas(struct fc_daemon *daemon, struct fc_error *error)
@@ -41,6 +66,7 @@ static int open_arenas(struct fc_daemon *daemon, struct fc_error *error)
 		.transfer_bytes = store->transfer_bytes,
 	};
 	int code = FC_OK;
+	ask_for_time(daemon, arenas.memory_bytes);
 	if (arenas.ssd_bytes > 0)
 		code = fc_daemon_make_parent(arenas.ssd_path, error);
 	if (code == FC_OK && arenas.memory_bytes > 0)
@@ -123,9 +149,21 @@ static int open_core(struct fc_daemon *daemon, struct fc_error *error)
 	return fc_core_open(&daemon->core, &opts, fc_daemon_on_opened, error);
 }
 
+void fc_daemon_hint(const struct fc_daemon *daemon, int code)
+{
+	const struct fc_config *config = &daemon->settings->config;
+	if (code == FC_EGEOMETRY || code == FC_EFORMAT)
+		fc_log(FC_LOG_ERROR, "hint",
+		       "what is there is of no use with these settings: set ssd_path and memory_path to other files, "
+		       "or "
+		       "remove %s and %s, if they are arenas, which hold nothing but a cache",
+		       config->ssd_path, config->memory_path);
+}
+
 int fc_daemon_open(struct fc_daemon *daemon, struct fc_error *error)
 {
 	daemon->alloc = fc_alloc_system();
+	make_room_for_descriptors(&daemon->settings->config);
 	int code = fc_random_bits(&daemon->instance, sizeof(daemon->instance), error);
 	if (code == FC_OK)
 		code = make_namespaces(daemon, error);

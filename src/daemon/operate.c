@@ -46,7 +46,7 @@ int fc_daemon_open_http(struct fc_daemon *daemon, struct fc_error *error)
 	if (code == FC_OK)
 		code = fc_http_open(&daemon->http, &opts, &callbacks, error);
 	if (code != FC_OK)
-		return code;
+		return fc_error_wrap(error, code, "%s", settings->config.http_listen);
 	fc_check(uv_poll_init(&daemon->loop, &daemon->http_poll, fc_http_fd(daemon->http)) == 0);
 	fc_check(uv_timer_init(&daemon->loop, &daemon->http_timer) == 0);
 	daemon->http_poll.data = daemon->http_timer.data = daemon;

@@ -31,10 +31,12 @@ static int open_and_run(struct fc_daemon *daemon)
 {
 	struct fc_error error = {0};
 	int status = EXIT_FAILURE;
-	if (fc_daemon_open(daemon, &error) == FC_OK)
+	int code = fc_daemon_open(daemon, &error);
+	if (code == FC_OK)
 		status = fc_daemon_run(daemon);
 	else
 		fc_log(FC_LOG_ERROR, "failed", "%s", error.text);
+	fc_daemon_hint(daemon, code);
 	fc_daemon_stop_listening(daemon);
 	fc_daemon_close(daemon);
 	return status;
