@@ -138,6 +138,7 @@ static void arena_stats(const struct fc_arena *arena, struct fc_medium_stats *st
 		.bytes_used = arena->chunks_used * arena->superblock.chunk_bytes,
 		.bytes_stored = arena->bytes_stored,
 		.segments = arena->segment_count,
+		.sessions = arena->session_count,
 		.blocks = arena->blocks_named,
 		.sessions_reclaimed = arena->sessions_reclaimed,
 		.bytes_reclaimed = arena->bytes_reclaimed,
@@ -148,7 +149,6 @@ static void arena_stats(const struct fc_arena *arena, struct fc_medium_stats *st
 	stats->bytes_written = counters->bytes_written;
 	stats->read_commands = counters->read_commands;
 	stats->write_commands = counters->write_commands;
-	fc_list_for_each(link, &arena->sessions) stats->sessions++;
 }
 
 void fc_catalog_stats(const struct fc_catalog *catalog, struct fc_stats *stats)

@@ -7,12 +7,17 @@
 			return fc_error_set(error, FC_ECORRUPT, __VA_ARGS__);                                          \
 	} while (0)
 
+static bool knows(const struct fc_session *session, const struct fc_session *holder, bool loosely)
+{
+	bool is_known = session == holder;
+	for (uint32_t i = 0; i < session->dep_count; i++)
+		is_known |= session->deps[i].on == holder && (loosely || !session->deps[i].is_loose);
+	return is_known;
+}
+
 static bool is_held_by(const struct fc_session *session, const struct fc_session *holder)
 {
-	bool is_held = session == holder;
-	for (uint32_t i = 0; i < session->dep_count; i++)
-		is_held |= session->deps[i] == holder;
-	return is_held;
+	return knows(session, holder, false);
 }
 
 static int check_segment(struct fc_catalog *catalog, const struct fc_segment *segment, struct fc_error *error)
@@ -69,21 +74,86 @@ static int check_heads(struct fc_catalog *catalog, const struct fc_segment *segm
 	return FC_OK;
 }
 
+/* What a segment has and others name is known to them as its session's, so that it can take over from them. */
+static int check_spares(struct fc_catalog *catalog, const struct fc_segment *segment, struct fc_error *error)
+{
+	for (uint64_t entry = 0; entry < segment->shape.entry_count; entry++) {
+		struct fc_location location = fc_index_find(&catalog->index, segment->keys[entry]);
+		REQUIRE(fc_location_is_none(location) || !fc_segment_is_sound(catalog, segment, entry) ||
+				knows(segment->session, catalog->segments[location.segment]->session, true),
+			"segment %u: entry %llu is named by a session that does not know of it", segment->number,
+			(unsigned long long)entry);
+	}
+	return FC_OK;
+}
+
+/* Both ends of what stands on what, and what is counted of it. */
+static int check_deps(const struct fc_session *session, struct fc_error *error)
+{
+	uint32_t listed = 0, dependents = 0, busy = 0;
+	for (uint32_t i = 0; i < session->dep_count; i++) {
+		const struct fc_dep *dep = &session->deps[i];
+		REQUIRE(dep->from == session && dep->on != session && dep->link.next->prev == &dep->link &&
+				dep->link.prev->next == &dep->link,
+			"session %016llx: what it stands on does not know of it", (unsigned long long)session->id.low);
+		for (uint32_t j = 0; j < i; j++)
+			REQUIRE(session->deps[j].on != dep->on, "session %016llx stands on another twice",
+				(unsigned long long)session->id.low);
+	}
+	fc_list_for_each(link, &session->dependents)
+	{
+		const struct fc_dep *dep = fc_container_of(link, struct fc_dep, link);
+		bool is_one = dep >= dep->from->deps && dep < dep->from->deps + dep->from->dep_count;
+		REQUIRE(dep->on == session && is_one, "session %016llx: what stands on it does not know of it",
+			(unsigned long long)session->id.low);
+		listed++;
+		dependents += !dep->is_loose;
+		busy += !dep->is_loose && dep->from->is_busy;
+	}
+	REQUIRE(dependents == session->dependent_count, "session %016llx: %u stand on it, counted %u of %u",
+		(unsigned long long)session->id.low, dependents, session->dependent_count, listed);
+	REQUIRE(busy == session->busy_dependent_count, "session %016llx: %u that stand on it are in use, counted %u",
+		(unsigned long long)session->id.low, busy, session->busy_dependent_count);
+	return FC_OK;
+}
+
+/* Its place among what may be reclaimed. */
+static int check_ranks(const struct fc_catalog *catalog, const struct fc_session *session, struct fc_error *error)
+{
+	REQUIRE(session->is_busy == (session->lease_count > 0 || session->reserved_count > 0),
+		"session %016llx is in use or not, and is taken for the other", (unsigned long long)session->id.low);
+	REQUIRE(session->is_backed_up == fc_reclaim_has_backups(session),
+		"session %016llx has backups of its memory or not, and is taken for the other",
+		(unsigned long long)session->id.low);
+	for (int medium = 0; medium < FC_MEDIUM_COUNT; medium++)
+		REQUIRE(session->order[medium].key == fc_reclaim_rank(catalog, session, (enum fc_medium)medium),
+			"session %016llx is not where it belongs among what may be reclaimed",
+			(unsigned long long)session->id.low);
+	REQUIRE(session->owner_order.key == fc_reclaim_owner_rank(session),
+		"session %016llx is not where it belongs among what its owner may lose",
+		(unsigned long long)session->id.low);
+	return FC_OK;
+}
+
 static int check_session(const struct fc_session *session, uint64_t *leases, struct fc_error *error)
 {
 	uint64_t segments[FC_MEDIUM_COUNT] = {0};
-	uint64_t linked_leases = 0;
+	uint64_t linked_leases = 0, backups = 0;
 	fc_list_for_each(link, &session->segments)
 	{
 		const struct fc_segment *segment = fc_container_of(link, struct fc_segment, session_link);
 		REQUIRE(segment->session == session, "segment %u is listed by another session", segment->number);
 		segments[segment->medium]++;
+		backups += segment->is_backup;
 		linked_leases += segment->lease_count;
 	}
 	for (int medium = 0; medium < FC_MEDIUM_COUNT; medium++)
 		REQUIRE(segments[medium] == session->segment_count[medium],
 			"session %016llx: %llu segments, counted %llu", (unsigned long long)session->id.low,
 			(unsigned long long)segments[medium], (unsigned long long)session->segment_count[medium]);
+	REQUIRE(backups == session->backup_count, "session %016llx: %llu backups, counted %llu",
+		(unsigned long long)session->id.low, (unsigned long long)backups,
+		(unsigned long long)session->backup_count);
 	REQUIRE(!fc_link_is_linked(&session->spill_link) || segments[FC_MEMORY] > 0,
 		"session %016llx is to leave memory, and has nothing there", (unsigned long long)session->id.low);
 	REQUIRE(linked_leases <= session->lease_count, "session %016llx has fewer leases than its segments",
@@ -140,9 +210,54 @@ static int check_arena(const struct fc_arena *arena, const struct arena_sums *su
 	return FC_OK;
 }
 
+/* Of an arena or an owner: as many are in its order as belong there. */
+static int check_order(const struct fc_order *order, uint64_t count, const char *whose, struct fc_error *error)
+{
+	REQUIRE(order->count == count, "%s: %llu sessions may be reclaimed, and %llu are in its order", whose,
+		(unsigned long long)count, (unsigned long long)order->count);
+	fc_order_check(order);
+	return FC_OK;
+}
+
+/* The sessions of all, in the order of their use, and those of them that may be reclaimed. */
+static int check_sessions(const struct fc_catalog *catalog, struct fc_error *error)
+{
+	uint64_t count[FC_MEDIUM_COUNT] = {0}, ranked[FC_MEDIUM_COUNT] = {0}, used_seq = 0, sessions = 0;
+	fc_list_for_each(link, &catalog->sessions)
+	{
+		const struct fc_session *session = fc_container_of(link, struct fc_session, all_link);
+		REQUIRE(session->used_seq > used_seq, "session %016llx is not in the order of its use",
+			(unsigned long long)session->id.low);
+		used_seq = session->used_seq;
+		sessions++;
+		int code = check_deps(session, error);
+		if (code == FC_OK)
+			code = check_ranks(catalog, session, error);
+		if (code != FC_OK)
+			return code;
+		REQUIRE(session->affected.key == 0 && !fc_link_is_linked(&session->work_link) &&
+				session->keep_count == 0,
+			"session %016llx is left over from what is done", (unsigned long long)session->id.low);
+		for (int medium = 0; medium < FC_MEDIUM_COUNT; medium++) {
+			count[medium] += session->segment_count[medium] > 0;
+			ranked[medium] += session->order[medium].key != 0;
+		}
+	}
+	REQUIRE(sessions == catalog->session_count, "%llu sessions, counted %llu", (unsigned long long)sessions,
+		(unsigned long long)catalog->session_count);
+	int code = FC_OK;
+	for (int medium = 0; medium < FC_MEDIUM_COUNT && code == FC_OK; medium++) {
+		const char *name = medium == FC_SSD ? "ssd" : "memory";
+		REQUIRE(count[medium] == catalog->arenas[medium].session_count, "%s: %llu sessions, counted %llu", name,
+			(unsigned long long)count[medium], (unsigned long long)catalog->arenas[medium].session_count);
+		code = check_order(&catalog->arenas[medium].order, ranked[medium], name, error);
+	}
+	return code;
+}
+
 static int check_owner(const struct fc_catalog *catalog, const struct fc_owner_state *owner, struct fc_error *error)
 {
-	uint64_t used = 0, leaving = 0, sessions = 0, used_seq = 0;
+	uint64_t used = 0, leaving = 0, sessions = 0, ranked = 0;
 	for (uint32_t number = 0; number < catalog->segment_top; number++) {
 		const struct fc_segment *segment = catalog->segments[number];
 		if (segment == NULL || fc_session_tag(segment->session_id) != owner->tag)
@@ -150,16 +265,14 @@ static int check_owner(const struct fc_catalog *catalog, const struct fc_owner_s
 		used += fc_segment_bytes(catalog, segment);
 		leaving += segment->state == FC_SEGMENT_RETIRED ? fc_segment_bytes(catalog, segment) : 0;
 	}
-	fc_list_for_each(link, &owner->sessions)
+	fc_list_for_each(link, &catalog->sessions)
 	{
-		const struct fc_session *session = fc_container_of(link, struct fc_session, owner_link);
-		REQUIRE(session->owner == owner && fc_session_tag(session->id) == owner->tag,
+		const struct fc_session *session = fc_container_of(link, struct fc_session, all_link);
+		REQUIRE((session->owner == owner) == (fc_session_tag(session->id) == owner->tag),
 			"owner %u: session %016llx is another owner's", owner->tag,
 			(unsigned long long)session->id.high);
-		REQUIRE(session->used_seq > used_seq, "owner %u: its sessions are not in the order of their use",
-			owner->tag);
-		used_seq = session->used_seq;
-		sessions++;
+		sessions += session->owner == owner;
+		ranked += session->owner == owner && session->owner_order.key != 0;
 	}
 	REQUIRE(used == owner->bytes_used, "owner %u: segments take %llu bytes, counted %llu", owner->tag,
 		(unsigned long long)used, (unsigned long long)owner->bytes_used);
@@ -170,27 +283,15 @@ static int check_owner(const struct fc_catalog *catalog, const struct fc_owner_s
 	REQUIRE(owner->bytes_max == 0 || used <= fc_max_u64(owner->bytes_max, owner->bytes_opened),
 		"owner %u: %llu bytes are used of %llu", owner->tag, (unsigned long long)used,
 		(unsigned long long)owner->bytes_max);
-	return FC_OK;
+	return check_order(&owner->order, ranked, "owner", error);
 }
 
-/* Every session of an owner is in its list: each is there once, and there are as many. */
 static int check_owners(const struct fc_catalog *catalog, struct fc_error *error)
 {
-	uint64_t owned = 0, listed = 0;
-	for (uint32_t i = 0; i < catalog->owner_count; i++) {
-		int code = check_owner(catalog, &catalog->owners[i], error);
-		if (code != FC_OK)
-			return code;
-		listed += catalog->owners[i].session_count;
-	}
-	fc_list_for_each(link, &catalog->sessions)
-	{
-		const struct fc_session *session = fc_container_of(link, struct fc_session, all_link);
-		owned += fc_owner_find(catalog, fc_session_tag(session->id)) != NULL;
-	}
-	REQUIRE(owned == listed, "%llu sessions have an owner, %llu are an owner's", (unsigned long long)owned,
-		(unsigned long long)listed);
-	return FC_OK;
+	int code = FC_OK;
+	for (uint32_t i = 0; i < catalog->owner_count && code == FC_OK; i++)
+		code = check_owner(catalog, &catalog->owners[i], error);
+	return code;
 }
 
 static uint64_t stored_bytes(struct fc_catalog *catalog, struct fc_segment *segment)
@@ -214,6 +315,8 @@ int fc_catalog_check(struct fc_catalog *catalog, struct fc_error *error)
 		int code = check_segment(catalog, segment, error);
 		if (code == FC_OK && fc_segment_is_linked(segment))
 			code = check_heads(catalog, segment, error);
+		if (code == FC_OK && fc_segment_is_linked(segment))
+			code = check_spares(catalog, segment, error);
 		if (code != FC_OK)
 			return code;
 		add_segment(catalog, segment, &sums[segment->medium]);
@@ -238,5 +341,6 @@ int fc_catalog_check(struct fc_catalog *catalog, struct fc_error *error)
 		if (code != FC_OK)
 			return code;
 	}
-	return check_owners(catalog, error);
+	int code = check_sessions(catalog, error);
+	return code == FC_OK ? check_owners(catalog, error) : code;
 }

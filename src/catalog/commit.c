@@ -88,15 +88,14 @@ static void withdraw(struct fc_catalog *catalog, struct fc_segment *segment, int
 	struct fc_reservation *reservation = leave_batch(segment);
 	if (segment->state == FC_SEGMENT_VISIBLE) {
 		struct fc_session *session = segment->session;
-		session->reserved_count++; /* keeps it while its segments change */
+		fc_session_keep(session); /* while its segments change */
 		fc_spill_has_failed(session);
 		fc_segment_spoil(catalog, segment, 0, true);
 		if (!fc_is_planted(FC_PLANT_NO_REVIVE))
 			fc_revive_replaced(catalog, session);
 		fc_segment_retire(catalog, segment);
 		fc_reclaim_orphans(catalog, session);
-		session->reserved_count--;
-		fc_session_settle(catalog, session);
+		fc_session_let_go(catalog, session);
 	} else {
 		fc_segment_settle(catalog, segment);
 	}

@@ -225,7 +225,8 @@ int fc_catalog_match(struct fc_catalog *catalog, const struct fc_key *keys, uint
 	if (lease) {
 		fc_path_lease(catalog, path);
 		for (uint32_t i = 0; i < path->placed_count; i++)
-			path->placed[i].segment->session->load_count++;
+			if (path->placed[i].segment->session->load_count++ == 0)
+				fc_reclaim_sort(catalog, path->placed[i].segment->session);
 	}
 	return FC_OK;
 }
@@ -240,7 +241,7 @@ void fc_path_lease(struct fc_catalog *catalog, struct fc_path *path)
 	for (uint32_t i = 0; i < path->placed_count; i++) {
 		struct fc_segment *segment = path->placed[i].segment;
 		segment->lease_count++;
-		segment->session->lease_count++;
+		fc_session_add_lease(catalog, segment->session);
 		fc_session_touch(catalog, segment->session);
 	}
 }
@@ -254,9 +255,9 @@ void fc_catalog_release(struct fc_catalog *catalog, struct fc_path *path)
 	for (uint32_t i = 0; i < path->placed_count; i++) {
 		struct fc_segment *segment = path->placed[i].segment;
 		struct fc_session *session = segment->session;
-		fc_check(segment->lease_count > 0 && session->lease_count > 0);
+		fc_check(segment->lease_count > 0);
 		segment->lease_count--;
-		session->lease_count--;
+		fc_session_drop_lease(catalog, session);
 		if (segment->state == FC_SEGMENT_RETIRED && segment->lease_count == 0) {
 			segment->session = NULL;
 			fc_segment_settle(catalog, segment);

@@ -50,7 +50,7 @@ int fc_owners_init(struct fc_catalog *catalog, const struct fc_owner *owners, ui
 			(struct fc_owner_state){.tag = owners[i].tag, .bytes_max = owners[i].bytes_max};
 	}
 	for (uint32_t i = 0; i < count; i++)
-		fc_list_init(&catalog->owners[i].sessions);
+		catalog->owners[i].order.seed = catalog->opts.hash_seed;
 	return check_tags(catalog, error);
 }
 

@@ -22,8 +22,8 @@ void fc_reservation_undo(struct fc_catalog *catalog, struct fc_reservation *rese
 		struct fc_segment *segment = grant_segment(reservation, i);
 		struct fc_session *session = segment->session;
 		fc_check(segment->state == FC_SEGMENT_RESERVED);
-		session->reserved_count--;
 		fc_segment_delete(catalog, segment);
+		fc_session_drop_reserved(catalog, session);
 		fc_session_settle(catalog, session);
 	}
 	reservation->grant_count = 0;
@@ -72,7 +72,7 @@ static void replace_segment(struct fc_catalog *catalog, struct fc_segment *old, 
 	/* Not only the one that took its last name counts: others may have taken some before, to where they do not
 	 * last. */
 	if (fc_publish_is_needed_as_backup(catalog, old) && !fc_is_planted(FC_PLANT_NO_BACKUP)) {
-		old->is_backup = true;
+		fc_segment_set_backup(catalog, old, true);
 		return;
 	}
 	if (catalog->arenas[new->medium].is_durable && !fc_link_is_linked(&old->pin_link) &&
@@ -108,7 +108,7 @@ static int take_name(struct fc_catalog *catalog, struct fc_segment *segment, uin
 static void drop_needless_backups(struct fc_catalog *catalog, struct fc_session *session,
 				  struct fc_segment *replacement)
 {
-	if (!catalog->arenas[replacement->medium].is_durable)
+	if (!catalog->arenas[replacement->medium].is_durable || session->backup_count == 0)
 		return;
 	fc_list_for_each_safe(link, &session->segments)
 	{
@@ -169,19 +169,18 @@ static struct fc_session *keeper_of(struct fc_catalog *catalog, const struct fc_
 }
 
 /* Blocks that others have stored meanwhile stay theirs, and what the segment adds behind them then stands on theirs. A
- * segment that names nothing stands on nobody. */
+ * segment that names nothing stands on nobody, but is there when they lose them. */
 int fc_publish_depend_on_keepers(struct fc_catalog *catalog, struct fc_segment *segment)
 {
 	uint64_t entry_count = segment->shape.entry_count, first = 0;
 	int code = FC_OK;
 	while (first < entry_count && keeper_of(catalog, segment, first) != NULL)
 		first++;
-	if (first == entry_count)
-		return FC_OK;
 	for (uint64_t entry = 0; entry < entry_count && code == FC_OK; entry++) {
 		struct fc_session *keeper = keeper_of(catalog, segment, entry);
 		if (keeper != NULL)
-			code = fc_session_depend(catalog, segment->session, keeper);
+			code = first == entry_count ? fc_session_depend_loosely(catalog, segment->session, keeper)
+						    : fc_session_depend(catalog, segment->session, keeper);
 	}
 	return code;
 }
@@ -226,7 +225,7 @@ static void publish(struct fc_catalog *catalog, struct fc_segment *segment, stru
 {
 	struct fc_session *session = segment->session;
 	segment->state = FC_SEGMENT_VISIBLE;
-	session->reserved_count--;
+	fc_session_drop_reserved(catalog, session);
 	fc_segment_adopt(catalog, segment, session);
 	if (segment->end_block > segment->start_block && session->turns <= segment->turn)
 		session->turns = segment->turn + 1;
@@ -244,7 +243,7 @@ static void publish(struct fc_catalog *catalog, struct fc_segment *segment, stru
 	if (segment->named_count > 0)
 		return;
 	/* Others have stored every block of it meanwhile: a spare that nobody names. */
-	segment->is_backup = fc_publish_is_needed_as_backup(catalog, segment);
+	fc_segment_set_backup(catalog, segment, fc_publish_is_needed_as_backup(catalog, segment));
 	if (!segment->is_backup)
 		fc_segment_retire(catalog, segment);
 }

@@ -57,7 +57,7 @@ static int restore_deps(struct fc_catalog *catalog, struct fc_segment *segment)
 	struct fc_session *holder = catalog->segments[parent.segment]->session;
 	code = fc_session_depend(catalog, session, holder);
 	for (uint32_t i = 0; i < holder->dep_count && code == FC_OK; i++)
-		code = fc_session_depend(catalog, session, holder->deps[i]);
+		code = fc_session_depend(catalog, session, holder->deps[i].on);
 	return code;
 }
 

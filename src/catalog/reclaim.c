@@ -1,22 +1,51 @@
 /* Reclaim: whole sessions, oldest first, never one that is read or that another stands on.
  *
- * A session with a hole is worth only its head, so nothing smaller than a session is ever taken. Dependents are always
- * older than what they stand on (session.c), so the plain walk from the old end frees leaves before roots. Sessions can
- * stand on each other in a circle when conversations grew into the same text; if nothing else is left, such a knot is
- * freed together.
+ * A session with a hole is worth only its head, so nothing smaller than a session is ever taken. Sessions can stand on
+ * each other in a circle when conversations grew into the same text; if nothing else is left, such a knot is freed
+ * together.
  *
  * Memory has one more way: what also lies on SSD (a prompt's backup) only changes its name back to that copy, and with
  * the setting `spill` a session that was ever reused is moved to SSD (spill.c), if its owner has room for both copies.
  *
  * An owner that is over its quota (owners.c) gives sessions by the same rules, from both media and always least
- * recently used first; whatever another owner's session stands on stays. */
+ * recently used first; whatever another owner's session stands on stays.
+ *
+ * What may be reclaimed is known before it is asked for. A session with segments in an arena is, for that arena,
+ *
+ *     free to go    nothing stands on it, and it is not in use (leased or reserved); in memory also: all of it is
+ *                   backed up and it is not in use, or it may be spilled
+ *     stood upon    not that, and not in use: it can only go with all that stands on it
+ *     in use        neither
+ *
+ * and the arena's order (base/order.h) has the first two: those that are free to go by age, and behind them, with
+ * FC_STOOD_UPON, the others by use. An owner's order is the same, where only the first line makes it free to go. What
+ * decides is in the session: lease_count, reserved_count, dependent_count, load_count, segment_count, is_backed_up,
+ * used_seq and created_seq. Whoever changes one of them calls fc_reclaim_sort() before anything else is reclaimed;
+ * fc_catalog_check() asks for every session where it belongs, and whether it is there.
+ *
+ * Costs, with n sessions. To make room: O(log n) for each session that goes, is spilled or falls back, whatever else
+ * the arena is full of. Two cases look at more. With `spill`, sessions of an owner whose quota has no room for the copy
+ * are passed over one by one. And to find a knot, what stands on a session is looked at, at most KNOT_TRIES_MAX times
+ * in vain; a session knows how many of its direct dependents are in use, so nearly every vain try ends at once. A use,
+ * a lease and a turn pay O(log n) for each session that they touch.
+ *
+ * A loss (a session goes that others stand on, a cut, a write that was refused) is of interest only to the sessions
+ * that stand on the one that loses, and to those that have spare copies of its blocks (session.c). They are gathered in
+ * order of use; those with copies take over; what then has no head is dropped, and is a loss in its turn. O(d log d)
+ * for d dependents.
+ *
+ * The other design left the lists as they were and had a second list of what is free to go, where a session finds its
+ * place from the nearer end. It needs no tree, but a prompt whose last dependent goes, or a lease that ends late, would
+ * pass half of the list. A heap (base/heap.h) needs memory that may be missing, and cannot pass over what it does not
+ * want. Before either, reclaim walked all sessions: with 20,000 prompts that others stand on, each turn looked at
+ * all of them. */
 #include "catalog/state.h"
 
 #include "base/plant.h"
 
 #include <string.h>
 
-#define KNOT_TRIES_MAX 16 /* each looks at all sessions, perhaps often */
+#define KNOT_TRIES_MAX 16 /* each looks at what stands on a session, which may be much */
 
 static uint64_t chunks_on(const struct fc_session *session, enum fc_medium medium)
 {
@@ -45,7 +74,110 @@ static void tell_loss(struct fc_catalog *catalog, const struct fc_session *sessi
 		catalog->loss_cb(catalog->loss_context, session->id);
 }
 
-/* ---- orphans ---- */
+/* ---- what may be reclaimed ---- */
+
+static bool is_reclaimable(const struct fc_session *session)
+{
+	bool is_read = session->lease_count > 0 && !fc_is_planted(FC_PLANT_RECLAIM_LEASED);
+	return !is_read && session->dependent_count == 0 && session->reserved_count == 0;
+}
+
+static bool may_spill(const struct fc_catalog *catalog, const struct fc_session *session)
+{
+	return catalog->opts.memory_reclaim == FC_MEMORY_SPILL && catalog->arenas[FC_SSD].is_open &&
+	       (session->load_count > 0 || session->dependent_count > 0);
+}
+
+static bool may_go_alone(const struct fc_catalog *catalog, const struct fc_session *session, enum fc_medium medium)
+{
+	bool may_leave =
+		medium == FC_MEMORY && ((session->is_backed_up && !session->is_busy) || may_spill(catalog, session));
+	return may_leave || is_reclaimable(session);
+}
+
+uint64_t fc_reclaim_rank(const struct fc_catalog *catalog, const struct fc_session *session, enum fc_medium medium)
+{
+	if (session->segment_count[medium] == 0)
+		return 0;
+	if (may_go_alone(catalog, session, medium))
+		return catalog->opts.reclaim_order == FC_RECLAIM_OLDEST_CREATED ? session->created_seq
+										: session->used_seq;
+	return session->is_busy ? 0 : FC_STOOD_UPON | session->used_seq;
+}
+
+uint64_t fc_reclaim_owner_rank(const struct fc_session *session)
+{
+	if (session->owner == NULL || fc_list_is_empty(&session->segments))
+		return 0;
+	if (is_reclaimable(session))
+		return session->used_seq;
+	return session->is_busy ? 0 : FC_STOOD_UPON | session->used_seq;
+}
+
+/* What stands on a session that is in use, directly, and counts there. */
+static void set_busy(struct fc_session *session, bool is_busy)
+{
+	if (session->is_busy == is_busy)
+		return;
+	session->is_busy = is_busy;
+	for (uint32_t i = 0; i < session->dep_count; i++)
+		if (!session->deps[i].is_loose)
+			session->deps[i].on->busy_dependent_count += is_busy ? 1 : UINT32_MAX;
+}
+
+void fc_reclaim_sort(struct fc_catalog *catalog, struct fc_session *session)
+{
+	set_busy(session, session->lease_count > 0 || session->reserved_count > 0);
+	for (int medium = 0; medium < FC_MEDIUM_COUNT; medium++)
+		fc_order_put(&catalog->arenas[medium].order, &session->order[medium],
+			     fc_reclaim_rank(catalog, session, (enum fc_medium)medium));
+	if (session->owner != NULL)
+		fc_order_put(&session->owner->order, &session->owner_order, fc_reclaim_owner_rank(session));
+}
+
+void fc_reclaim_segments_changed(struct fc_catalog *catalog, struct fc_session *session)
+{
+	session->is_backed_up = fc_reclaim_has_backups(session);
+	fc_reclaim_sort(catalog, session);
+}
+
+void fc_reclaim_forget(struct fc_catalog *catalog, struct fc_session *session)
+{
+	for (int medium = 0; medium < FC_MEDIUM_COUNT; medium++)
+		fc_order_put(&catalog->arenas[medium].order, &session->order[medium], 0);
+	if (session->owner != NULL)
+		fc_order_put(&session->owner->order, &session->owner_order, 0);
+	fc_order_put(&catalog->affected, &session->affected, 0);
+	fc_check(!fc_link_is_linked(&session->work_link));
+}
+
+/* ---- what a loss leads to ---- */
+
+static struct fc_session *affected_from(const struct fc_catalog *catalog, uint64_t used_seq)
+{
+	struct fc_order_node *node = fc_order_from(&catalog->affected, used_seq);
+	return node == NULL ? NULL : fc_container_of(node, struct fc_session, affected);
+}
+
+/* All that a loss of this session's blocks can be of interest to: itself, and what has them on its paths or as spare
+ * copies. */
+static void gather_affected(struct fc_catalog *catalog, struct fc_session *lost)
+{
+	fc_check(catalog->affected.count == 0);
+	fc_order_put(&catalog->affected, &lost->affected, lost->used_seq);
+	fc_list_for_each(link, &lost->dependents)
+	{
+		struct fc_session *from = fc_container_of(link, struct fc_dep, link)->from;
+		fc_order_put(&catalog->affected, &from->affected, from->used_seq);
+	}
+}
+
+static void forget_affected(struct fc_catalog *catalog)
+{
+	struct fc_session *session;
+	while ((session = affected_from(catalog, 1)) != NULL)
+		fc_order_put(&catalog->affected, &session->affected, 0);
+}
 
 /* The segment names what it has and nobody names any more. Where memory for that is missing, it goes: blocks behind a
  * gap are worth nothing. */
@@ -59,7 +191,7 @@ static bool take_over(struct fc_catalog *catalog, struct fc_segment *segment, st
 		code = fc_publish_depend_on_keepers(catalog, segment);
 	for (uint64_t entry = 0; entry < segment->shape.entry_count && code == FC_OK; entry++)
 		code = fc_segment_name(catalog, segment, entry, false);
-	segment->is_backup = false;
+	fc_segment_set_backup(catalog, segment, false);
 	if (code != FC_OK)
 		fc_segment_retire(catalog, segment);
 	return true;
@@ -68,35 +200,53 @@ static bool take_over(struct fc_catalog *catalog, struct fc_segment *segment, st
 static bool take_over_by(struct fc_catalog *catalog, struct fc_session *session, struct fc_session *lost)
 {
 	bool any = false;
-	session->reserved_count++; /* keeps it while we walk */
+	fc_session_keep(session);
 	fc_list_for_each_safe(link, &session->segments)
 	{
 		any |= take_over(catalog, fc_container_of(link, struct fc_segment, session_link), lost);
 	}
-	session->reserved_count--;
-	fc_session_settle(catalog, session);
+	fc_session_let_go(catalog, session);
 	return any;
 }
 
 /* A spare copy can be the head of the next one, so until nothing changes. */
-bool fc_reclaim_take_over(struct fc_catalog *catalog, struct fc_session *lost)
+static bool take_over_affected(struct fc_catalog *catalog, struct fc_session *lost)
 {
 	bool any, ever = false;
 	do {
 		any = false;
-		fc_list_for_each_safe(link, &catalog->sessions)
-		{
-			any |= take_over_by(catalog, fc_container_of(link, struct fc_session, all_link), lost);
+		struct fc_session *session;
+		for (uint64_t seq = 1; (session = affected_from(catalog, seq)) != NULL;) {
+			seq = session->used_seq + 1;
+			catalog->sessions_examined++;
+			any |= take_over_by(catalog, session, lost);
 		}
 		ever |= any;
 	} while (any);
 	return ever;
 }
 
+bool fc_reclaim_take_over(struct fc_catalog *catalog, struct fc_session *lost)
+{
+	gather_affected(catalog, lost);
+	bool any = take_over_affected(catalog, lost);
+	forget_affected(catalog);
+	return any;
+}
+
+static void work_off_later(struct fc_catalog *catalog, struct fc_session *session)
+{
+	if (fc_link_is_linked(&session->work_link))
+		return;
+	fc_session_keep(session);
+	fc_list_push(&catalog->work, &session->work_link);
+}
+
+/* What it loses here others may stand on that do not stand on what was lost first. */
 static bool drop_orphans_of(struct fc_catalog *catalog, struct fc_session *session)
 {
 	bool any = false;
-	session->reserved_count++; /* keeps it while we walk */
+	fc_session_keep(session);
 	fc_list_for_each_safe(link, &session->segments)
 	{
 		struct fc_segment *segment = fc_container_of(link, struct fc_segment, session_link);
@@ -107,42 +257,52 @@ static bool drop_orphans_of(struct fc_catalog *catalog, struct fc_session *sessi
 		fc_segment_retire(catalog, segment);
 		any = true;
 	}
-	session->reserved_count--;
-	fc_session_settle(catalog, session);
+	if (any && !fc_list_is_empty(&session->dependents))
+		work_off_later(catalog, session);
+	fc_session_let_go(catalog, session);
 	return any;
+}
+
+static void drop_affected_orphans(struct fc_catalog *catalog)
+{
+	bool any;
+	do {
+		any = false;
+		struct fc_session *session;
+		for (uint64_t seq = 1; (session = affected_from(catalog, seq)) != NULL;) {
+			seq = session->used_seq + 1;
+			catalog->sessions_examined++;
+			any |= drop_orphans_of(catalog, session);
+		}
+	} while (any);
 }
 
 void fc_reclaim_orphans(struct fc_catalog *catalog, struct fc_session *session)
 {
-	bool any;
-	fc_reclaim_take_over(catalog, session);
-	do {
-		any = false;
-		fc_list_for_each_safe(link, &catalog->sessions)
-		{
-			any |= drop_orphans_of(catalog, fc_container_of(link, struct fc_session, all_link));
-		}
-	} while (any);
+	struct fc_link *link;
+	fc_check(fc_list_is_empty(&catalog->work));
+	work_off_later(catalog, session);
+	while ((link = fc_list_pop(&catalog->work)) != NULL) {
+		session = fc_container_of(link, struct fc_session, work_link);
+		gather_affected(catalog, session);
+		take_over_affected(catalog, session);
+		drop_affected_orphans(catalog);
+		forget_affected(catalog);
+		fc_session_let_go(catalog, session);
+	}
 }
 
 /* ---- one session ---- */
 
 void fc_reclaim_session(struct fc_catalog *catalog, struct fc_session *session)
 {
-	bool had_dependents = session->dependent_count > 0;
+	bool had_dependents = !fc_list_is_empty(&session->dependents);
 	tell_loss(catalog, session);
-	session->reserved_count++;
+	fc_session_keep(session);
 	retire_all(catalog, session);
 	if (had_dependents)
 		fc_reclaim_orphans(catalog, session);
-	session->reserved_count--;
-	fc_session_settle(catalog, session);
-}
-
-static bool is_reclaimable(const struct fc_session *session)
-{
-	bool is_read = session->lease_count > 0 && !fc_is_planted(FC_PLANT_RECLAIM_LEASED);
-	return !is_read && session->dependent_count == 0 && session->reserved_count == 0;
+	fc_session_let_go(catalog, session);
 }
 
 void fc_reclaim_counted(struct fc_catalog *catalog, struct fc_arena *arena, struct fc_session *session)
@@ -167,15 +327,17 @@ static const struct fc_segment *backup_of(const struct fc_session *session, cons
 	return NULL;
 }
 
-static bool is_backed_up(const struct fc_session *session)
+bool fc_reclaim_has_backups(const struct fc_session *session)
 {
+	if (session->segment_count[FC_MEMORY] == 0 || session->backup_count == 0)
+		return false;
 	fc_list_for_each(link, &session->segments)
 	{
 		const struct fc_segment *segment = fc_container_of(link, struct fc_segment, session_link);
 		if (segment->medium == FC_MEMORY && backup_of(session, segment) == NULL)
 			return false;
 	}
-	return session->lease_count == 0 && session->reserved_count == 0;
+	return true;
 }
 
 /* The names were there a moment ago, so the index has room for them. */
@@ -189,13 +351,13 @@ static void name_backups(struct fc_catalog *catalog, struct fc_session *session)
 		for (uint64_t entry = 0; entry < segment->shape.entry_count; entry++)
 			if (fc_segment_name(catalog, segment, entry, false) != FC_OK)
 				break;
-		segment->is_backup = segment->named_count == 0;
+		fc_segment_set_backup(catalog, segment, segment->named_count == 0);
 	}
 }
 
 static void fall_back_to_ssd(struct fc_catalog *catalog, struct fc_session *session)
 {
-	session->reserved_count++;
+	fc_session_keep(session);
 	fc_list_for_each_safe(link, &session->segments)
 	{
 		struct fc_segment *segment = fc_container_of(link, struct fc_segment, session_link);
@@ -203,8 +365,7 @@ static void fall_back_to_ssd(struct fc_catalog *catalog, struct fc_session *sess
 			fc_segment_retire(catalog, segment);
 	}
 	name_backups(catalog, session);
-	session->reserved_count--;
-	fc_session_settle(catalog, session);
+	fc_session_let_go(catalog, session);
 }
 
 /* ---- choosing ---- */
@@ -213,16 +374,13 @@ enum outcome { LEFT_ALONE, FREED, WILL_SPILL };
 
 static enum outcome reclaim_one(struct fc_catalog *catalog, struct fc_arena *arena, struct fc_session *session)
 {
-	if (arena->medium == FC_MEMORY && is_backed_up(session)) {
-		arena->bytes_reclaimed += chunks_on(session, FC_MEMORY) * arena->superblock.chunk_bytes;
+	uint64_t bytes = chunks_on(session, arena->medium) * arena->superblock.chunk_bytes;
+	if (arena->medium == FC_MEMORY && session->is_backed_up && !session->is_busy) {
+		arena->bytes_reclaimed += bytes;
 		fall_back_to_ssd(catalog, session);
 		return FREED;
 	}
-	bool can_spill =
-		arena->medium == FC_MEMORY && catalog->opts.memory_reclaim == FC_MEMORY_SPILL &&
-		catalog->arenas[FC_SSD].is_open &&
-		fc_owner_has_room(session->owner, chunks_on(session, FC_MEMORY) * arena->superblock.chunk_bytes);
-	if (can_spill && (session->load_count > 0 || session->dependent_count > 0)) {
+	if (arena->medium == FC_MEMORY && may_spill(catalog, session) && fc_owner_has_room(session->owner, bytes)) {
 		fc_spill_want(catalog, session);
 		return WILL_SPILL;
 	}
@@ -232,42 +390,20 @@ static enum outcome reclaim_one(struct fc_catalog *catalog, struct fc_arena *are
 	return FREED;
 }
 
-/* With the order "oldest created", the next older than `above` by creation; else simply the list's order. */
-static struct fc_session *next_by_creation(const struct fc_arena *arena, uint64_t above)
-{
-	struct fc_session *best = NULL;
-	fc_list_for_each(link, &arena->sessions)
-	{
-		struct fc_session *session = fc_container_of(link, struct fc_session, order[arena->medium]);
-		if (session->created_seq > above && (best == NULL || session->created_seq < best->created_seq))
-			best = session;
-	}
-	return best;
-}
-
-/* Walks the sessions of the arena from the old end until that makes enough room. True when some of it comes later,
- * from sessions that are spilled. */
+/* Goes through what may go alone, from the old end until that makes enough room. True when some of it comes later, from
+ * sessions that are spilled. */
 static bool walk(struct fc_catalog *catalog, struct fc_arena *arena, uint64_t chunks_wanted)
 {
-	uint64_t chunks = 0;
-	bool by_creation = catalog->opts.reclaim_order == FC_RECLAIM_OLDEST_CREATED;
-	uint64_t created = 0;
+	uint64_t chunks = 0, rank = 0;
 	bool will_spill = false;
-	struct fc_link *link = arena->sessions.next;
 	while (chunks < chunks_wanted) {
-		struct fc_session *session;
-		if (by_creation) {
-			session = next_by_creation(arena, created);
-			if (session == NULL)
-				return will_spill;
-			created = session->created_seq;
-		} else {
-			if (link == &arena->sessions)
-				return will_spill;
-			session = fc_container_of(link, struct fc_session, order[arena->medium]);
-			link = link->next; /* a session without dependents takes nobody else from the list */
-		}
+		struct fc_order_node *node = fc_order_from(&arena->order, rank + 1);
+		if (node == NULL || node->key >= FC_STOOD_UPON)
+			break;
+		rank = node->key;
+		struct fc_session *session = fc_container_of(node, struct fc_session, order[arena->medium]);
 		uint64_t size = chunks_on(session, arena->medium);
+		catalog->sessions_examined++;
 		enum outcome outcome = reclaim_one(catalog, arena, session);
 		if (outcome != LEFT_ALONE)
 			chunks += size;
@@ -276,50 +412,68 @@ static bool walk(struct fc_catalog *catalog, struct fc_arena *arena, uint64_t ch
 	return will_spill;
 }
 
-/* Marks everything that stands on `session`, directly or not. False as soon as one of them is in use, or not `owner`'s
- * where that is given. */
-static bool mark_standing_on(struct fc_catalog *catalog, struct fc_session *session, const struct fc_owner_state *owner)
+/* ---- knots ---- */
+
+/* Marks those that stand on `session`, and lists them behind the others. False if one is not `owner`'s where that is
+ * given. */
+static bool mark_dependents(struct fc_catalog *catalog, struct fc_session *session, const struct fc_owner_state *owner)
 {
-	bool any = true;
-	session->mark = ++catalog->mark;
-	while (any) {
-		any = false;
-		fc_list_for_each(link, &catalog->sessions)
-		{
-			struct fc_session *other = fc_container_of(link, struct fc_session, all_link);
-			bool is_new = false;
-			for (uint32_t i = 0; i < other->dep_count; i++)
-				is_new |= other->mark != catalog->mark && other->deps[i]->mark == catalog->mark;
-			if (!is_new)
-				continue;
-			bool is_foreign = owner != NULL && other->owner != owner;
-			if (other->lease_count > 0 || other->reserved_count > 0 || is_foreign)
-				return false;
-			other->mark = catalog->mark;
-			any = true;
-		}
+	fc_list_for_each(link, &session->dependents)
+	{
+		const struct fc_dep *dep = fc_container_of(link, struct fc_dep, link);
+		catalog->sessions_examined++;
+		if (dep->is_loose || dep->from->mark == catalog->mark)
+			continue;
+		if (owner != NULL && dep->from->owner != owner)
+			return false;
+		dep->from->mark = catalog->mark;
+		fc_list_push(&catalog->work, &dep->from->work_link);
 	}
 	return true;
+}
+
+/* Nothing that stands on `session`, directly or not, is in use, or not `owner`'s where that is given. */
+static bool may_go_with_all(struct fc_catalog *catalog, struct fc_session *session, const struct fc_owner_state *owner)
+{
+	struct fc_link *link;
+	bool may_go = true;
+	session->mark = ++catalog->mark;
+	fc_list_push(&catalog->work, &session->work_link);
+	while ((link = fc_list_pop(&catalog->work)) != NULL) {
+		struct fc_session *next = fc_container_of(link, struct fc_session, work_link);
+		if (may_go)
+			may_go = next->busy_dependent_count == 0 && mark_dependents(catalog, next, owner);
+	}
+	return may_go;
+}
+
+/* The oldest that may go with all that stands on it; NULL if that is none of the first few. */
+static struct fc_session *find_knot(struct fc_catalog *catalog, const struct fc_order *order, size_t node_at,
+				    const struct fc_owner_state *owner)
+{
+	unsigned tries = 0;
+	struct fc_order_node *node = fc_order_from(order, 1);
+	for (; node != NULL && tries < KNOT_TRIES_MAX; node = fc_order_from(order, node->key + 1)) {
+		struct fc_session *session = (struct fc_session *)(void *)((char *)node - node_at);
+		catalog->sessions_examined++;
+		if (session->is_busy)
+			continue; /* it could be spilled, if its owner had room */
+		if (may_go_with_all(catalog, session, owner))
+			return session;
+		tries++;
+	}
+	return NULL;
 }
 
 /* The walk frees what nobody stands on. Sessions that stand on each other in a circle, and those on which only sessions
  * of the other medium stand, are never that: then the oldest goes, with everything that cannot be without it. */
 static bool reclaim_knot(struct fc_catalog *catalog, struct fc_arena *arena)
 {
-	unsigned tries = 0;
-	fc_list_for_each(link, &arena->sessions)
-	{
-		struct fc_session *session = fc_container_of(link, struct fc_session, order[arena->medium]);
-		if (session->lease_count > 0 || session->reserved_count > 0)
-			continue;
-		if (mark_standing_on(catalog, session, NULL)) {
-			fc_reclaim_counted(catalog, arena, session);
-			return true;
-		}
-		if (++tries == KNOT_TRIES_MAX)
-			return false;
-	}
-	return false;
+	size_t node_at = offsetof(struct fc_session, order) + (size_t)arena->medium * sizeof(struct fc_order_node);
+	struct fc_session *session = find_knot(catalog, &arena->order, node_at, NULL);
+	if (session != NULL)
+		fc_reclaim_counted(catalog, arena, session);
+	return session != NULL;
 }
 
 static bool has_run(const struct fc_arena *arena, uint64_t chunks)
@@ -359,47 +513,37 @@ static uint64_t kept_bytes(const struct fc_owner_state *owner)
 
 static void reclaim_owned(struct fc_catalog *catalog, struct fc_owner_state *owner, struct fc_session *session)
 {
-	if (!is_reclaimable(session))
-		return;
 	owner->sessions_reclaimed++;
 	fc_reclaim_session(catalog, session);
 }
 
-/* As reclaim_knot(), but all of the knot is the owner's. */
-static bool reclaim_owned_knot(struct fc_catalog *catalog, struct fc_owner_state *owner)
+static void walk_owned(struct fc_catalog *catalog, struct fc_owner_state *owner, uint64_t goal)
 {
-	unsigned tries = 0;
-	fc_list_for_each(link, &owner->sessions)
-	{
-		struct fc_session *session = fc_container_of(link, struct fc_session, owner_link);
-		if (session->lease_count > 0 || session->reserved_count > 0)
-			continue;
-		if (mark_standing_on(catalog, session, owner)) {
-			owner->sessions_reclaimed++;
-			fc_reclaim_session(catalog, session);
-			return true;
-		}
-		if (++tries == KNOT_TRIES_MAX)
-			return false;
+	uint64_t rank = 0;
+	while (kept_bytes(owner) > goal) {
+		struct fc_order_node *node = fc_order_from(&owner->order, rank + 1);
+		if (node == NULL || node->key >= FC_STOOD_UPON)
+			return;
+		rank = node->key;
+		catalog->sessions_examined++;
+		reclaim_owned(catalog, owner, fc_container_of(node, struct fc_session, owner_order));
 	}
-	return false;
 }
 
 void fc_reclaim_for_owner(struct fc_catalog *catalog, struct fc_owner_state *owner, uint64_t bytes)
 {
 	uint64_t kept = kept_bytes(owner);
 	uint64_t goal = kept - fc_min_u64(kept, bytes);
-	if (bytes > 0 && fc_is_planted(FC_PLANT_FOREIGN_QUOTA))
-		reclaim_owned(catalog, owner, fc_container_of(catalog->sessions.next, struct fc_session, all_link));
-	fc_list_for_each_safe(link, &owner->sessions)
-	{
-		if (kept_bytes(owner) <= goal)
-			return;
-		reclaim_owned(catalog, owner, fc_container_of(link, struct fc_session, owner_link));
+	if (bytes > 0 && fc_is_planted(FC_PLANT_FOREIGN_QUOTA)) {
+		struct fc_session *oldest = fc_container_of(catalog->sessions.next, struct fc_session, all_link);
+		if (is_reclaimable(oldest))
+			reclaim_owned(catalog, owner, oldest);
 	}
-	bool any = true;
-	while (any && kept_bytes(owner) > goal)
-		any = reclaim_owned_knot(catalog, owner);
+	walk_owned(catalog, owner, goal);
+	struct fc_session *session;
+	while (kept_bytes(owner) > goal &&
+	       (session = find_knot(catalog, &owner->order, offsetof(struct fc_session, owner_order), owner)) != NULL)
+		reclaim_owned(catalog, owner, session);
 }
 
 /* ---- damage and eviction ---- */
@@ -411,7 +555,7 @@ void fc_catalog_cut(struct fc_catalog *catalog, struct fc_segment *segment, uint
 	struct fc_session *session = segment->session;
 	const struct fc_range *bad = fc_shape_range_of(&segment->shape, entry);
 	uint64_t bad_block = bad->block_first + (entry - bad->entry_first);
-	session->reserved_count++;
+	fc_session_keep(session);
 	if (catalog->geometry.groups[bad->group].rule == FC_RULE_ALL)
 		fc_segment_spoil(catalog, segment, bad_block * fc_group_span(&catalog->geometry, bad->group), false);
 	else
@@ -421,8 +565,7 @@ void fc_catalog_cut(struct fc_catalog *catalog, struct fc_segment *segment, uint
 		fc_segment_retire(catalog, segment);
 	tell_loss(catalog, session);
 	fc_reclaim_orphans(catalog, session);
-	session->reserved_count--;
-	fc_session_settle(catalog, session);
+	fc_session_let_go(catalog, session);
 }
 
 int fc_catalog_evict(struct fc_catalog *catalog, struct fc_session_id id)

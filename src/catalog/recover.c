@@ -631,6 +631,8 @@ static int init_catalog(struct fc_catalog *catalog, const struct fc_catalog_opts
 	catalog->granule = fc_resume_granule(&catalog->geometry);
 	catalog->segment_blocks_max = fc_segment_blocks_max(&catalog->geometry, opts->area_bytes_max);
 	fc_list_init(&catalog->sessions);
+	fc_list_init(&catalog->work);
+	catalog->affected.seed = opts->hash_seed;
 	fc_list_init(&catalog->space_waiters);
 	fc_list_init(&catalog->spills);
 	for (uint32_t group = 0; group < catalog->geometry.group_count; group++) {
@@ -642,7 +644,7 @@ static int init_catalog(struct fc_catalog *catalog, const struct fc_catalog_opts
 		arena->catalog = catalog;
 		arena->medium = (enum fc_medium)medium;
 		arena->media = opts->media[medium];
-		fc_list_init(&arena->sessions);
+		arena->order.seed = opts->hash_seed;
 		fc_list_init(&arena->committing);
 		fc_list_init(&arena->freeing);
 	}

@@ -310,7 +310,7 @@ int fc_reservation_add(struct fc_catalog *catalog, struct fc_reservation *reserv
 	if (code != FC_OK)
 		return code;
 	reservation->grants[reservation->grant_count++].placed = fc_segment_placed(catalog, segment);
-	segment->session->reserved_count++;
+	fc_session_add_reserved(catalog, segment->session);
 	return FC_OK;
 }
 
@@ -349,7 +349,7 @@ static void ungrant(struct plan *plan, uint32_t first)
 	struct fc_reservation *reservation = plan->reservation;
 	while (reservation->grant_count > first) {
 		struct fc_segment *segment = reservation->grants[--reservation->grant_count].placed.segment;
-		segment->session->reserved_count--;
+		fc_session_drop_reserved(plan->catalog, segment->session);
 		fc_segment_delete(plan->catalog, segment);
 	}
 }
@@ -514,9 +514,9 @@ static int grant_prompt(struct plan *plan, enum fc_medium medium, uint64_t from,
 	if (code != FC_OK)
 		return code;
 	uint64_t resume_at = is_resume_resident(plan, shared) ? shared : 0;
-	session->reserved_count++; /* making room must not take it away */
+	fc_session_add_reserved(plan->catalog, session); /* making room must not take it away */
 	code = grant_blocks(plan, medium, session, from, shared, resume_at);
-	session->reserved_count--;
+	fc_session_drop_reserved(plan->catalog, session);
 	fc_session_settle(plan->catalog, session);
 	return code;
 }
@@ -760,7 +760,7 @@ static int make_plan(struct plan *plan)
 	code = fc_session_obtain(plan->catalog, reservation->session, FC_SESSION_CONVERSATION, &plan->session);
 	if (code != FC_OK)
 		return code;
-	plan->session->reserved_count++; /* it stays while this goes on, whatever reclaim does */
+	fc_session_add_reserved(plan->catalog, plan->session); /* it stays while this goes on, whatever reclaim does */
 	plan->start = plan->stored;
 	reservation->blocks_new = plan->end - plan->stored;
 	reservation->bytes_new = all_bytes(plan, reservation->blocks_new);
@@ -769,7 +769,7 @@ static int make_plan(struct plan *plan)
 		code = plan_prompt(plan);
 	if (code == FC_OK)
 		code = plan_turn(plan);
-	plan->session->reserved_count--;
+	fc_session_drop_reserved(plan->catalog, plan->session);
 	fc_session_settle(plan->catalog, plan->session); /* a new one goes again if nothing of it was granted */
 	return code;
 }

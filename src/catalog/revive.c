@@ -43,7 +43,7 @@ static bool revive(struct fc_catalog *catalog, struct fc_segment *segment, struc
 	fc_segment_adopt(catalog, segment, session);
 	for (uint64_t entry = 0; entry < segment->shape.entry_count && code == FC_OK; entry++)
 		code = fc_segment_name(catalog, segment, entry, false);
-	segment->is_backup = segment->named_count == 0;
+	fc_segment_set_backup(catalog, segment, segment->named_count == 0);
 	if (code != FC_OK)
 		fc_segment_retire(catalog, segment);
 	return true;

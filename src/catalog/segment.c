@@ -151,9 +151,20 @@ void fc_segment_adopt(struct fc_catalog *catalog, struct fc_segment *segment, st
 	fc_check(segment->session == session);
 	fc_list_push(&session->segments, &segment->session_link);
 	if (session->segment_count[segment->medium]++ == 0)
-		fc_list_push(&arena->sessions, &session->order[segment->medium]);
+		arena->session_count++;
+	session->backup_count += segment->is_backup;
 	arena->segment_count++;
 	arena->chunks_linked += segment->chunk_count;
+	fc_reclaim_segments_changed(catalog, session);
+}
+
+void fc_segment_set_backup(struct fc_catalog *catalog, struct fc_segment *segment, bool is_backup)
+{
+	if (segment->is_backup == is_backup)
+		return;
+	segment->is_backup = is_backup;
+	segment->session->backup_count += is_backup ? 1 : UINT64_MAX;
+	fc_reclaim_segments_changed(catalog, segment->session);
 }
 
 static void count_named(struct fc_catalog *catalog, struct fc_segment *segment, uint64_t entry, int sign)
@@ -165,7 +176,7 @@ static void count_named(struct fc_catalog *catalog, struct fc_segment *segment, 
 	arena->bytes_stored += sign > 0 ? bytes : 0 - bytes;
 }
 
-static bool is_sound(const struct fc_catalog *catalog, const struct fc_segment *segment, uint64_t entry)
+bool fc_segment_is_sound(const struct fc_catalog *catalog, const struct fc_segment *segment, uint64_t entry)
 {
 	const struct fc_range *range = fc_shape_range_of(&segment->shape, entry);
 	if (catalog->geometry.groups[range->group].rule != FC_RULE_ALL)
@@ -177,7 +188,7 @@ static bool is_sound(const struct fc_catalog *catalog, const struct fc_segment *
 bool fc_segment_has_unnamed(const struct fc_catalog *catalog, const struct fc_segment *segment)
 {
 	for (uint64_t entry = 0; entry < segment->shape.entry_count; entry++)
-		if (is_sound(catalog, segment, entry) &&
+		if (fc_segment_is_sound(catalog, segment, entry) &&
 		    fc_location_is_none(fc_index_find(&catalog->index, segment->keys[entry])))
 			return true;
 	return false;
@@ -188,8 +199,10 @@ void fc_segment_spoil(struct fc_catalog *catalog, struct fc_segment *segment, ui
 {
 	segment->sound_blocks = fc_min_u64(segment->sound_blocks, path_block);
 	segment->are_resume_blocks_sound &= !are_resume_blocks_spoiled;
+	if (segment->is_backup && fc_segment_is_linked(segment))
+		fc_reclaim_segments_changed(catalog, segment->session);
 	for (uint64_t entry = 0; entry < segment->shape.entry_count; entry++)
-		if (!is_sound(catalog, segment, entry))
+		if (!fc_segment_is_sound(catalog, segment, entry))
 			fc_segment_unname(catalog, segment, entry);
 }
 
@@ -198,7 +211,7 @@ int fc_segment_name(struct fc_catalog *catalog, struct fc_segment *segment, uint
 	struct fc_key key = segment->keys[entry];
 	struct fc_location here = {segment->number, (uint32_t)entry};
 	struct fc_location old = fc_index_find(&catalog->index, key);
-	if (!is_sound(catalog, segment, entry))
+	if (!fc_segment_is_sound(catalog, segment, entry))
 		return FC_OK;
 	if (fc_location_is_none(old)) {
 		int code = fc_index_insert(&catalog->index, key, here);
@@ -237,12 +250,14 @@ static void unlink_from_session(struct fc_catalog *catalog, struct fc_segment *s
 	struct fc_session *session = segment->session;
 	fc_list_remove(&segment->session_link);
 	if (--session->segment_count[segment->medium] == 0) {
-		fc_list_remove(&session->order[segment->medium]);
+		catalog->arenas[segment->medium].session_count--;
 		if (segment->medium == FC_MEMORY)
 			fc_list_remove(&session->spill_link);
 	}
+	session->backup_count -= segment->is_backup;
 	catalog->arenas[segment->medium].segment_count--;
 	catalog->arenas[segment->medium].chunks_linked -= segment->chunk_count;
+	fc_reclaim_segments_changed(catalog, session);
 }
 
 void fc_segment_retire(struct fc_catalog *catalog, struct fc_segment *segment)

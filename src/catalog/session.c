@@ -1,9 +1,20 @@
-/* Sessions: found by id, ordered by use, and knowing what they stand on.
+/* Sessions: found by id, ordered by use, and knowing what they stand on and what stands on them.
  *
- * `order` keeps, per medium, the sessions with segments there, least recently used first. A session that is used moves
- * to the recent end, and then everything that it stands on moves behind it. So what others need is always more recent
- * than they are, and reclaim that begins at the old end meets dependents before what they depend on. The sessions of an
- * owner are in a list of the same order. */
+ * catalog->sessions has all of them, least recently used first. A session that is used moves to the recent end, and
+ * then everything that it stands on moves behind it. So what others need is always more recent than they are, and
+ * reclaim that begins at the old end (reclaim.c) meets dependents before what they depend on.
+ *
+ *      session.deps:  | dep | dep | dep |        a dep is in the array of the one that stands,
+ *                        |                       and in the list of the one that is stood upon
+ *      on.dependents: <--o--> ... <-->
+ *
+ * A session has at most one dep on another, and none on itself. It is *loose* where the session has only spare copies
+ * of what the other names and can be without it: then the other may go, and the session takes over. Only the others
+ * count as dependents. Invariants, besides those of catalog.h: whoever names an entry that a segment has too is known
+ * to the segment's session, at least loosely; dependent_count and busy_dependent_count are what the list says. Deps are
+ * added when blocks are published, move or are taken over, and go with either session.
+ *
+ * Adding one looks at the session's deps; forgetting a session at its deps and dependents; nothing looks at all. */
 #include "catalog/state.h"
 
 #define BUCKETS_FIRST 256u
@@ -65,79 +76,180 @@ int fc_session_obtain(struct fc_catalog *catalog, struct fc_session_id id, enum 
 		session->kind = kind;
 		session->created_seq = session->used_seq = ++catalog->use_seq;
 		fc_list_init(&session->segments);
+		fc_list_init(&session->dependents);
 		fc_list_push(&catalog->session_table[bucket_of(catalog, id)], &session->table_link);
 		fc_list_push(&catalog->sessions, &session->all_link);
 		catalog->session_count++;
 		session->owner = fc_owner_find(catalog, fc_session_tag(id));
-		if (session->owner != NULL) {
-			fc_list_push(&session->owner->sessions, &session->owner_link);
+		if (session->owner != NULL)
 			session->owner->session_count++;
-		}
 	}
 	*result = session;
 	return FC_OK;
 }
 
-static void forget_deps(struct fc_catalog *catalog, struct fc_session *session)
+/* ---- what stands on what ---- */
+
+static void count_dependent(struct fc_catalog *catalog, const struct fc_dep *dep, int32_t sign)
+{
+	struct fc_session *on = dep->on;
+	on->dependent_count += (uint32_t)sign;
+	if (dep->from->is_busy)
+		on->busy_dependent_count += (uint32_t)sign;
+	fc_reclaim_sort(catalog, on);
+}
+
+/* The dep lies elsewhere than its neighbours think. */
+static void relink(struct fc_dep *dep)
+{
+	dep->link.prev->next = dep->link.next->prev = &dep->link;
+}
+
+static struct fc_dep *find_dep(const struct fc_session *session, const struct fc_session *on)
 {
 	for (uint32_t i = 0; i < session->dep_count; i++)
-		session->deps[i]->dependent_count--;
+		if (session->deps[i].on == on)
+			return &session->deps[i];
+	return NULL;
+}
+
+static int add_dep(struct fc_catalog *catalog, struct fc_session *session, struct fc_session *on, bool is_loose)
+{
+	struct fc_dep *dep = find_dep(session, on);
+	if (session == on || (dep != NULL && (is_loose || !dep->is_loose)))
+		return FC_OK;
+	if (dep == NULL) {
+		struct fc_dep *before = session->deps;
+		int code = fc_alloc_reserve(catalog->alloc, (void **)&session->deps, &session->dep_room,
+					    session->dep_count + 1ull, sizeof(*session->deps));
+		if (code != FC_OK)
+			return code;
+		for (uint32_t i = 0; i < session->dep_count && session->deps != before; i++)
+			relink(&session->deps[i]);
+		dep = &session->deps[session->dep_count++];
+		*dep = (struct fc_dep){.from = session, .on = on};
+		fc_list_push(&on->dependents, &dep->link);
+	}
+	dep->is_loose = is_loose;
+	if (!is_loose)
+		count_dependent(catalog, dep, 1);
+	return FC_OK;
+}
+
+int fc_session_depend(struct fc_catalog *catalog, struct fc_session *session, struct fc_session *on)
+{
+	return add_dep(catalog, session, on, false);
+}
+
+int fc_session_depend_loosely(struct fc_catalog *catalog, struct fc_session *session, struct fc_session *on)
+{
+	return add_dep(catalog, session, on, true);
+}
+
+int fc_session_depend_after_move(struct fc_catalog *catalog, struct fc_session *from, struct fc_session *to)
+{
+	int code = fc_session_depend(catalog, from, to);
+	fc_list_for_each_safe(link, &from->dependents)
+	{
+		const struct fc_dep *dep = fc_container_of(link, struct fc_dep, link);
+		catalog->sessions_examined++;
+		if (code == FC_OK)
+			code = add_dep(catalog, dep->from, to, dep->is_loose);
+	}
+	return code;
+}
+
+static void forget_deps(struct fc_catalog *catalog, struct fc_session *session)
+{
+	for (uint32_t i = 0; i < session->dep_count; i++) {
+		struct fc_dep *dep = &session->deps[i];
+		fc_list_remove(&dep->link);
+		if (!dep->is_loose)
+			count_dependent(catalog, dep, -1);
+	}
 	fc_alloc_free(catalog->alloc, session->deps, session->dep_room * sizeof(*session->deps));
 	session->deps = NULL;
 	session->dep_count = 0;
 	session->dep_room = 0;
 }
 
-/* Nobody may point at a session that is deleted: those that stood on it lose the edge. They keep no segment behind it.
+/* Nobody may point at a session that is deleted: those that stood on it lose the dep. They keep no segment behind it.
  */
 static void forget_dependents(struct fc_catalog *catalog, struct fc_session *session)
 {
-	fc_list_for_each(link, &catalog->sessions)
-	{
-		if (session->dependent_count == 0)
-			return;
-		struct fc_session *other = fc_container_of(link, struct fc_session, all_link);
-		for (uint32_t i = 0; i < other->dep_count; i++) {
-			if (other->deps[i] != session)
-				continue;
-			other->deps[i--] = other->deps[--other->dep_count];
-			session->dependent_count--;
-		}
+	struct fc_link *link;
+	while ((link = fc_list_pop(&session->dependents)) != NULL) {
+		struct fc_dep *dep = fc_container_of(link, struct fc_dep, link);
+		struct fc_session *from = dep->from;
+		const struct fc_dep *last = &from->deps[--from->dep_count];
+		catalog->sessions_examined++;
+		if (dep == last)
+			continue;
+		*dep = *last;
+		relink(dep);
 	}
 }
 
+/* ---- coming and going ---- */
+
 void fc_session_settle(struct fc_catalog *catalog, struct fc_session *session)
 {
-	if (!fc_list_is_empty(&session->segments) || session->reserved_count > 0 || session->lease_count > 0)
+	if (!fc_list_is_empty(&session->segments) || session->reserved_count > 0 || session->lease_count > 0 ||
+	    session->keep_count > 0)
 		return;
 	forget_deps(catalog, session);
 	forget_dependents(catalog, session);
 	fc_check(!fc_link_is_linked(&session->spill_link));
+	fc_reclaim_forget(catalog, session);
 	fc_list_remove(&session->table_link);
 	fc_list_remove(&session->all_link);
 	catalog->session_count--;
-	if (session->owner != NULL) {
-		fc_list_remove(&session->owner_link);
+	if (session->owner != NULL)
 		session->owner->session_count--;
-	}
 	fc_alloc_free(catalog->alloc, session, sizeof(*session));
 }
+
+void fc_session_let_go(struct fc_catalog *catalog, struct fc_session *session)
+{
+	fc_check(session->keep_count > 0);
+	session->keep_count--;
+	fc_session_settle(catalog, session);
+}
+
+void fc_session_add_lease(struct fc_catalog *catalog, struct fc_session *session)
+{
+	if (session->lease_count++ == 0)
+		fc_reclaim_sort(catalog, session);
+}
+
+void fc_session_drop_lease(struct fc_catalog *catalog, struct fc_session *session)
+{
+	fc_check(session->lease_count > 0);
+	if (--session->lease_count == 0)
+		fc_reclaim_sort(catalog, session);
+}
+
+void fc_session_add_reserved(struct fc_catalog *catalog, struct fc_session *session)
+{
+	if (session->reserved_count++ == 0)
+		fc_reclaim_sort(catalog, session);
+}
+
+void fc_session_drop_reserved(struct fc_catalog *catalog, struct fc_session *session)
+{
+	fc_check(session->reserved_count > 0);
+	if (--session->reserved_count == 0)
+		fc_reclaim_sort(catalog, session);
+}
+
+/* ---- use ---- */
 
 static void move_to_recent_end(struct fc_catalog *catalog, struct fc_session *session)
 {
 	session->used_seq = ++catalog->use_seq;
 	fc_list_remove(&session->all_link);
 	fc_list_push(&catalog->sessions, &session->all_link);
-	if (session->owner != NULL) {
-		fc_list_remove(&session->owner_link);
-		fc_list_push(&session->owner->sessions, &session->owner_link);
-	}
-	for (int medium = 0; medium < FC_MEDIUM_COUNT; medium++) {
-		if (session->segment_count[medium] == 0)
-			continue;
-		fc_list_remove(&session->order[medium]);
-		fc_list_push(&catalog->arenas[medium].sessions, &session->order[medium]);
-	}
+	fc_reclaim_sort(catalog, session);
 }
 
 void fc_session_touch(struct fc_catalog *catalog, struct fc_session *session)
@@ -145,38 +257,8 @@ void fc_session_touch(struct fc_catalog *catalog, struct fc_session *session)
 	/* `deps` begin at the root of the path, which must end up as the most recent. */
 	move_to_recent_end(catalog, session);
 	for (uint32_t i = session->dep_count; i-- > 0;)
-		move_to_recent_end(catalog, session->deps[i]);
-}
-
-int fc_session_depend(struct fc_catalog *catalog, struct fc_session *session, struct fc_session *on)
-{
-	if (session == on)
-		return FC_OK;
-	for (uint32_t i = 0; i < session->dep_count; i++)
-		if (session->deps[i] == on)
-			return FC_OK;
-	int code = fc_alloc_reserve(catalog->alloc, (void **)&session->deps, &session->dep_room,
-				    session->dep_count + 1ull, sizeof(*session->deps));
-	if (code != FC_OK)
-		return code;
-	session->deps[session->dep_count++] = on;
-	on->dependent_count++;
-	return FC_OK;
-}
-
-int fc_session_depend_after_move(struct fc_catalog *catalog, struct fc_session *from, struct fc_session *to)
-{
-	int code = fc_session_depend(catalog, from, to);
-	fc_list_for_each(link, &catalog->sessions)
-	{
-		struct fc_session *other = fc_container_of(link, struct fc_session, all_link);
-		bool stands_on_from = false;
-		for (uint32_t i = 0; i < other->dep_count; i++)
-			stands_on_from |= other->deps[i] == from;
-		if (stands_on_from && code == FC_OK)
-			code = fc_session_depend(catalog, other, to);
-	}
-	return code;
+		if (!session->deps[i].is_loose)
+			move_to_recent_end(catalog, session->deps[i].on);
 }
 
 void fc_session_table_deinit(struct fc_catalog *catalog)

@@ -97,7 +97,7 @@ static int lease_one(struct fc_catalog *catalog, struct fc_segment *segment, str
 	path->is_leased = true;
 	catalog->lease_count++;
 	segment->lease_count++;
-	segment->session->lease_count++; /* not a use: the session stays as old as it is */
+	fc_session_add_lease(catalog, segment->session); /* not a use: the session stays as old as it is */
 	return FC_OK;
 }
 
@@ -121,19 +121,20 @@ int fc_catalog_spill_next(struct fc_catalog *catalog, struct fc_path *from, stru
 		reservation->space_attempts = 0; /* of the next one */
 	if (code == FC_OK)
 		return FC_OK;
-	session->reserved_count++;
+	fc_session_keep(session);
 	fc_catalog_release(catalog, from);
-	session->reserved_count--;
 	if (code == FC_EAGAIN)
 		fc_list_push(&catalog->space_waiters, &reservation->wait_link);
-	if (code != FC_EFULL)
-		return code;
-	/* No room on SSD either: then it goes as the setting `drop` would have it. Over its owner's quota it stays: if
-	 * memory is full, reclaim will find that it cannot be moved. */
-	fc_list_remove(&session->spill_link);
-	if (!is_over_quota && session->lease_count == 0 && session->dependent_count == 0)
-		fc_reclaim_counted(catalog, &catalog->arenas[FC_MEMORY], session);
-	return FC_EAGAIN;
+	if (code == FC_EFULL) {
+		/* No room on SSD either: then it goes as the setting `drop` would have it. Over its owner's quota it
+		 * stays: if memory is full, reclaim will find that it cannot be moved. */
+		code = FC_EAGAIN;
+		fc_list_remove(&session->spill_link);
+		if (!is_over_quota && session->lease_count == 0 && session->dependent_count == 0)
+			fc_reclaim_counted(catalog, &catalog->arenas[FC_MEMORY], session);
+	}
+	fc_session_let_go(catalog, session);
+	return code;
 }
 
 /* Reclaim asks again when it needs room; a medium that fails is not asked in a circle. */
@@ -156,9 +157,8 @@ void fc_catalog_spill_failed(struct fc_catalog *catalog, const struct fc_path *f
 	if (code != FC_ECORRUPT)
 		return;
 	/* A copy has the shape of its original, so there will never be one of a damaged segment. */
-	session->reserved_count++;
+	fc_session_keep(session);
 	fc_segment_retire(catalog, segment);
 	fc_reclaim_orphans(catalog, session);
-	session->reserved_count--;
-	fc_session_settle(catalog, session);
+	fc_session_let_go(catalog, session);
 }

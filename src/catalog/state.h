@@ -4,6 +4,7 @@
 
 #include "base/check.h"
 #include "base/list.h"
+#include "base/order.h"
 #include "catalog/catalog.h"
 #include "catalog/index.h"
 #include "catalog/space.h"
@@ -21,7 +22,7 @@ enum fc_segment_state {
 struct fc_owner_state {
 	uint16_t tag;
 	uint64_t bytes_max;
-	struct fc_link sessions; /* least recently used first */
+	struct fc_order order; /* those that may be reclaimed for its quota, reclaim.c */
 	uint64_t session_count;
 	/* exact counters */
 	uint64_t bytes_used;
@@ -61,28 +62,45 @@ struct fc_segment {
 	size_t allocated_bytes;
 };
 
+/* That `from` stands on `on`. */
+struct fc_dep {
+	struct fc_session *from, *on;
+	struct fc_link link; /* on->dependents */
+	bool is_loose;       /* `from` only has spare copies of what `on` names, and can be without it */
+};
+
 struct fc_session {
 	struct fc_session_id id;
 	enum fc_session_kind kind;
 	struct fc_link table_link;               /* bucket of the session table */
-	struct fc_link order[FC_MEDIUM_COUNT];   /* arena->sessions, while it has segments there */
 	struct fc_link all_link;                 /* catalog->sessions */
 	struct fc_owner_state *owner;            /* NULL: nobody */
-	struct fc_link owner_link;               /* owner->sessions */
 	struct fc_link segments;                 /* by time of commit */
 	uint64_t segment_count[FC_MEDIUM_COUNT]; /* linked ones, backups included */
+	uint64_t backup_count;                   /* of these, with is_backup */
 	uint64_t reserved_count;                 /* RESERVED segments: an empty session lives while it has some */
+	uint64_t keep_count;                     /* so many of the callers above still look at it: it is not deleted */
 	uint64_t turns;
 	uint64_t created_seq, used_seq; /* catalog->use_seq at creation and last use */
 	uint64_t lease_count;
 	uint64_t load_count;
-	struct fc_session **deps; /* sessions that this one stands on */
+	struct fc_dep *deps; /* on the sessions that this one stands on */
 	uint32_t dep_count;
 	uint64_t dep_room;
-	uint32_t dependent_count;
-	struct fc_link spill_link; /* catalog->spills, while its memory is to go to SSD */
-	uint32_t spill_failures;   /* since it was last put there */
-	uint64_t mark;             /* reclaim.c, with catalog->mark */
+	struct fc_link dependents;     /* deps of others on this one */
+	uint32_t dependent_count;      /* of these, not loose */
+	uint32_t busy_dependent_count; /* of these, of sessions with is_busy */
+	struct fc_link spill_link;     /* catalog->spills, while its memory is to go to SSD */
+	uint32_t spill_failures;       /* since it was last put there */
+
+	/* reclaim.c: what follows from the above, and its place among what may be reclaimed */
+	bool is_busy;                                /* leased or reserved */
+	bool is_backed_up;                           /* all of its memory has a whole backup of its own */
+	struct fc_order_node order[FC_MEDIUM_COUNT]; /* arena->order */
+	struct fc_order_node owner_order;            /* owner->order */
+	struct fc_order_node affected;               /* catalog->affected, by used_seq */
+	struct fc_link work_link;                    /* catalog->work */
+	uint64_t mark;                               /* with catalog->mark */
 };
 
 struct fc_arena {
@@ -96,7 +114,7 @@ struct fc_arena {
 	uint64_t next_seq;
 	bool is_open;
 	bool is_durable;
-	struct fc_link sessions; /* order[medium], oldest first */
+	struct fc_order order; /* sessions with segments here that may be reclaimed, reclaim.c */
 
 	/* commit.c */
 	struct fc_link committing;          /* data written, waiting for a batch */
@@ -111,6 +129,7 @@ struct fc_arena {
 	uint64_t bytes_stored;
 	uint64_t blocks_named;
 	uint64_t segment_count;
+	uint64_t session_count; /* with segments here */
 	uint64_t sessions_reclaimed, bytes_reclaimed, segments_absorbed;
 };
 
@@ -134,6 +153,9 @@ struct fc_catalog {
 	struct fc_link sessions; /* all, least recently used first */
 	uint64_t use_seq;
 	uint64_t mark;
+	struct fc_order affected;   /* by a loss that is being worked off (reclaim.c) */
+	struct fc_link work;        /* sessions that are still to be looked at for it */
+	uint64_t sessions_examined; /* so often reclaim, or what follows from a loss, has looked at a session */
 
 	struct fc_owner_state *owners; /* by tag */
 	uint32_t owner_count;
@@ -161,9 +183,13 @@ void fc_segment_assign(struct fc_segment *segment, struct fc_session *session);
 FC_MUST_USE int fc_segment_place(struct fc_catalog *catalog, struct fc_segment *segment);
 /* Becomes one of its session's, which is its newest. */
 void fc_segment_adopt(struct fc_catalog *catalog, struct fc_segment *segment, struct fc_session *session);
+/* Of a linked one. */
+void fc_segment_set_backup(struct fc_catalog *catalog, struct fc_segment *segment, bool is_backup);
 /* Points the index at entry `entry` unless it is damaged; `replace`: also when another segment holds that key.
  * FC_ENOMEM. */
 FC_MUST_USE int fc_segment_name(struct fc_catalog *catalog, struct fc_segment *segment, uint64_t entry, bool replace);
+/* Its entry is not known to be damaged. */
+bool fc_segment_is_sound(const struct fc_catalog *catalog, const struct fc_segment *segment, uint64_t entry);
 /* Some block that it has, and that is sound, is named by nobody. */
 bool fc_segment_has_unnamed(const struct fc_catalog *catalog, const struct fc_segment *segment);
 /* It never names again what it does not name when this returns: entries of path blocks from `path_block` on, or of the
@@ -192,11 +218,24 @@ static inline bool fc_segment_is_linked(const struct fc_segment *segment)
 struct fc_session *fc_session_find(struct fc_catalog *catalog, struct fc_session_id id);
 FC_MUST_USE int fc_session_obtain(struct fc_catalog *catalog, struct fc_session_id id, enum fc_session_kind kind,
 				  struct fc_session **session);
-/* Deletes a session that has no segments, linked or reserved. */
+/* Deletes a session that has no segments, linked, reserved or leased, and that nobody keeps. */
 void fc_session_settle(struct fc_catalog *catalog, struct fc_session *session);
+static inline void fc_session_keep(struct fc_session *session)
+{
+	session->keep_count++;
+}
+void fc_session_let_go(struct fc_catalog *catalog, struct fc_session *session); /* and settles it */
+/* One lease, or one reserved segment, more or less. Less: settle it then. */
+void fc_session_add_lease(struct fc_catalog *catalog, struct fc_session *session);
+void fc_session_drop_lease(struct fc_catalog *catalog, struct fc_session *session);
+void fc_session_add_reserved(struct fc_catalog *catalog, struct fc_session *session);
+void fc_session_drop_reserved(struct fc_catalog *catalog, struct fc_session *session);
 /* Counts as used now, and so does everything it stands on. */
 void fc_session_touch(struct fc_catalog *catalog, struct fc_session *session);
 FC_MUST_USE int fc_session_depend(struct fc_catalog *catalog, struct fc_session *session, struct fc_session *on);
+/* It has spare copies of blocks that the other names; only a loss of those is of interest to it. */
+FC_MUST_USE int fc_session_depend_loosely(struct fc_catalog *catalog, struct fc_session *session,
+					  struct fc_session *on);
 /* Blocks have moved from one session to another: it, and all that stand on it, stand on the other from now on. */
 FC_MUST_USE int fc_session_depend_after_move(struct fc_catalog *catalog, struct fc_session *from,
 					     struct fc_session *to);
@@ -250,8 +289,19 @@ enum fc_medium fc_placement_choose(const struct fc_catalog_opts *opts, uint64_t 
 				   uint64_t previous_reply_tokens);
 
 /* reclaim.c */
-/* Retires whole sessions, oldest first, until `chunks_wanted` more chunks are free or on their way to be. True if so.
- */
+#define FC_STOOD_UPON (1ull << 63) /* in the orders: above all that may go alone */
+/* Where the session belongs in the order of the medium's arena, and of its owner; 0: nowhere. */
+uint64_t fc_reclaim_rank(const struct fc_catalog *catalog, const struct fc_session *session, enum fc_medium medium);
+uint64_t fc_reclaim_owner_rank(const struct fc_session *session);
+/* All of its memory has a whole backup of its own: the scan behind session->is_backed_up. */
+bool fc_reclaim_has_backups(const struct fc_session *session);
+/* After anything that the ranks depend on has changed. */
+void fc_reclaim_sort(struct fc_catalog *catalog, struct fc_session *session);
+/* The same, after its segments have changed, or what they back up. */
+void fc_reclaim_segments_changed(struct fc_catalog *catalog, struct fc_session *session);
+/* It is about to be deleted. */
+void fc_reclaim_forget(struct fc_catalog *catalog, struct fc_session *session);
+/* Retires whole sessions, oldest first, until `chunks_wanted` more chunks are free or on their way to be. */
 void fc_reclaim_for(struct fc_catalog *catalog, struct fc_arena *arena, uint64_t chunks_wanted);
 /* Keeps use below the high watermark. */
 void fc_reclaim_to_watermark(struct fc_catalog *catalog, struct fc_arena *arena);

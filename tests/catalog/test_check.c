@@ -149,10 +149,66 @@ static void leases_add_up(void **state)
 	follower->lease_count++;
 	assert_found("segments are leased, but no lease is counted");
 	world.catalog->lease_count++;
+	assert_found("session 0000000000000002 is in use or not, and is taken for the other");
+	fc_reclaim_sort(world.catalog, follower);
 	world_check(&world);
 	standing->lease_count--;
 	follower->lease_count--;
 	world.catalog->lease_count--;
+	fc_reclaim_sort(world.catalog, follower);
+	world_check(&world);
+	world_deinit(&world);
+}
+
+static void both_ends_of_what_stands_on_what_agree(void **state)
+{
+	(void)state;
+	make_catalog();
+	struct fc_dep *dep = &follower->deps[0];
+	assert_int_equal(follower->dep_count, 1);
+	assert_int_equal(session->dependent_count, 1);
+	session->dependent_count++;
+	assert_found("session 0000000000000001: 1 stand on it, counted 2 of 1");
+	session->dependent_count--;
+	session->busy_dependent_count++;
+	assert_found("session 0000000000000001: 0 that stand on it are in use, counted 1");
+	session->busy_dependent_count--;
+	dep->from = session;
+	assert_found("session 0000000000000002: what it stands on does not know of it");
+	dep->from = follower;
+	fc_list_remove(&dep->link);
+	fc_list_push(&follower->dependents, &dep->link);
+	assert_found("session 0000000000000002: what stands on it does not know of it");
+	fc_list_remove(&dep->link);
+	fc_list_push(&session->dependents, &dep->link);
+	dep->is_loose = true;
+	assert_found("segment 2 stands on a session that its own does not hold");
+	dep->is_loose = false;
+	follower->keep_count++;
+	assert_found("session 0000000000000002 is left over from what is done");
+	follower->keep_count--;
+	world_check(&world);
+	world_deinit(&world);
+}
+
+static void what_may_be_reclaimed_is_where_it_belongs(void **state)
+{
+	(void)state;
+	make_catalog();
+	assert_int_equal(session->order[FC_MEMORY].key, FC_STOOD_UPON | session->used_seq);
+	assert_int_equal(follower->order[FC_MEMORY].key, 0);
+	assert_int_equal(follower->order[FC_SSD].key, follower->used_seq);
+	fc_order_put(&ssd->order, &follower->order[FC_SSD], 0);
+	assert_found("session 0000000000000002 is not where it belongs");
+	fc_order_put(&ssd->order, &follower->order[FC_SSD], follower->used_seq + 1000);
+	assert_found("session 0000000000000002 is not where it belongs");
+	fc_order_put(&ssd->order, &follower->order[FC_SSD], follower->used_seq);
+	assert_counter_is_checked(&ssd->order.count, "ssd: 2 sessions may be reclaimed, and 3 are in its order");
+	assert_counter_is_checked(&memory->session_count, "memory: 1 sessions, counted 2");
+	assert_counter_is_checked(&session->backup_count, "session 0000000000000001: 1 backups, counted 2");
+	session->is_backed_up = true;
+	assert_found("session 0000000000000001 has backups of its memory or not, and is taken for the other");
+	session->is_backed_up = false;
 	world_check(&world);
 	world_deinit(&world);
 }
@@ -166,6 +222,8 @@ int main(void)
 		cmocka_unit_test(nothing_stands_on_nothing),
 		cmocka_unit_test(sessions_own_their_segments),
 		cmocka_unit_test(leases_add_up),
+		cmocka_unit_test(both_ends_of_what_stands_on_what_agree),
+		cmocka_unit_test(what_may_be_reclaimed_is_where_it_belongs),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

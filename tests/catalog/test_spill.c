@@ -260,7 +260,7 @@ static void what_names_nothing_leaves_memory_without_a_copy(void **state)
 	assert_true(fc_link_is_linked(&segment->session->spill_link));
 	for (uint64_t entry = 0; entry < segment->shape.entry_count; entry++)
 		fc_segment_unname(catalog, segment, entry);
-	segment->is_backup = true;
+	fc_segment_set_backup(catalog, segment, true);
 	uint64_t segments_on_ssd = catalog->arenas[FC_SSD].segment_count;
 	assert_int_equal(spill_one(&world), FC_EAGAIN);
 	world_drain(&world);
