@@ -50,23 +50,34 @@ const struct fc_option *fc_option_suggest(enum fc_option_spelling spelling, cons
 	return nearest;
 }
 
+static bool is_listed(size_t row, enum fc_option_spelling spelling, unsigned commands)
+{
+	const struct fc_option *option = fc_option_at(row);
+	return (option->commands & commands) != 0 && !(spelling == FC_SPELLING_KEY && option->is_command_line_only);
+}
+
+/* Commands may have options of the same name. */
+static bool is_listed_before(size_t row, enum fc_option_spelling spelling, unsigned commands)
+{
+	for (size_t before = 0; before < row; before++)
+		if (strcmp(fc_option_at(before)->name, fc_option_at(row)->name) == 0 &&
+		    is_listed(before, spelling, commands))
+			return true;
+	return false;
+}
+
 static void list_names(enum fc_option_spelling spelling, unsigned commands, char *text, size_t text_bytes)
 {
 	size_t used = 0;
-	const char *previous = "";
 	text[0] = '\0';
 	for (size_t row = 0; fc_option_at(row) != NULL; row++) {
-		const struct fc_option *option = fc_option_at(row);
-		bool is_listed = (option->commands & commands) != 0 && strcmp(option->name, previous) != 0 &&
-				 !(spelling == FC_SPELLING_KEY && option->is_command_line_only);
-		if (!is_listed)
+		if (!is_listed(row, spelling, commands) || is_listed_before(row, spelling, commands))
 			continue;
 		char spelled[FC_OPTION_NAME_BYTES];
-		fc_option_spell(option, spelling, spelled);
+		fc_option_spell(fc_option_at(row), spelling, spelled);
 		int written = snprintf(text + used, text_bytes - used, "%s%s", used > 0 ? ", " : "", spelled);
 		fc_check(written > 0 && (size_t)written < text_bytes - used);
 		used += (size_t)written;
-		previous = option->name;
 	}
 }
 

@@ -311,6 +311,9 @@ static void unknown_names_are_refused_with_the_names_that_exist(void **state)
 	expect_refusal(&attempt, FC_ENOENT, "unknown option \"--memroy\"", "did you mean --memory?");
 	replay(&attempt, NULL, "FLATCAKE_MEMRY=4G", NULL);
 	assert_non_null(strstr(attempt.problem.allowed, "FLATCAKE_TURNS"));
+	const char *once = strstr(attempt.problem.allowed, "FLATCAKE_DIR,"); /* an option of several commands */
+	assert_non_null(once);
+	assert_null(strstr(once + 1, "FLATCAKE_DIR,"));
 	expect_refusal(&attempt, FC_ENOENT, "unknown variable \"FLATCAKE_MEMRY\"", "FLATCAKE_MEMORY");
 	replay(&attempt, "# comment\n\nblock-tokens: 64\n", NULL, NULL);
 	assert_non_null(strstr(attempt.problem.allowed, "block_tokens"));
