@@ -232,7 +232,8 @@ static const struct fc_option options[] = {
 	 .help = "file with the token (16 to 256 characters, mode 0600) that requests which change something have to "
 		 "bring; without it there are none"},
 	{"http-connections", "N", FC_OPTION_COUNT, FIELD(http_connections_max), FC_COMMAND_DAEMON, "64",
-	 .help = "HTTP connections at once", .min = 1, .max = 1024},
+	 .help = "HTTP connections at once; one more ends the one that has asked nothing for longest", .min = 1,
+	 .max = 1024},
 	{"ssd-read-limit", "SIZE", FC_OPTION_SIZE, FIELD(ssd_read_limit_bytes), FC_COMMAND_DAEMON, "0",
 	 .help = "bytes a second that the disk gives at best (flatcake doctor measures it), which the status page "
 		 "compares with; 0: not known",

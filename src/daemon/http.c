@@ -2,6 +2,7 @@
 #include "daemon/http.h"
 
 #include "base/check.h"
+#include "base/list.h"
 #include "daemon/log.h"
 #include "daemon/metrics.h"
 #include "daemon/page.h"
@@ -31,6 +32,8 @@
 
 struct fc_http {
 	struct MHD_Daemon *daemon;
+	struct fc_link connections; /* who was heard longest ago first */
+	uint64_t connection_count, connections_max;
 	struct fc_daemon_callbacks callbacks;
 	bool is_loopback;
 	struct fc_token token;
@@ -41,6 +44,12 @@ struct fc_http {
 	struct fc_text map;
 	uint64_t map_at_ns;
 	struct fc_metrics_own own;
+};
+
+struct connection {
+	struct fc_link link; /* http->connections, until it has to make room */
+	int fd;
+	bool is_ending;
 };
 
 struct request {
@@ -395,6 +404,62 @@ static enum MHD_Result answer_request(struct request *request)
 	return endpoint->answer(request);
 }
 
+/* ---- who may stay connected ---- */
+
+/* Nobody keeps others out by saying nothing, or little at a time: who comes when all places are taken gets the place of
+ * the one whose last whole request is the oldest. */
+static void make_room(struct fc_http *http)
+{
+	if (http->connection_count <= http->connections_max)
+		return;
+	struct connection *oldest = fc_container_of(http->connections.next, struct connection, link);
+	fc_list_remove(&oldest->link);
+	oldest->is_ending = true;
+	http->connection_count--;
+	(void)shutdown(oldest->fd, SHUT_RDWR); /* libmicrohttpd sees its end, and closes it */
+}
+
+static void begin_connection(struct fc_http *http, struct MHD_Connection *library, void **socket_context)
+{
+	const union MHD_ConnectionInfo *info = MHD_get_connection_info(library, MHD_CONNECTION_INFO_CONNECTION_FD);
+	struct connection *connection = calloc(1, sizeof(*connection));
+	*socket_context = connection;
+	if (connection == NULL)
+		return; /* without memory for it, it is not counted */
+	fc_check(info != NULL);
+	connection->fd = info->connect_fd;
+	fc_list_push(&http->connections, &connection->link);
+	http->connection_count++;
+	make_room(http);
+}
+
+static void on_connection(void *context, struct MHD_Connection *library, void **socket_context,
+			  enum MHD_ConnectionNotificationCode code)
+{
+	struct fc_http *http = context;
+	struct connection *connection = *socket_context;
+	if (code == MHD_CONNECTION_NOTIFY_STARTED) {
+		begin_connection(http, library, socket_context);
+		return;
+	}
+	if (connection == NULL)
+		return;
+	http->connection_count -= !connection->is_ending;
+	fc_list_remove(&connection->link);
+	free(connection);
+}
+
+/* A whole request has come: from now on others are heard longer ago. */
+static void note_request(struct fc_http *http, struct MHD_Connection *library)
+{
+	const union MHD_ConnectionInfo *info = MHD_get_connection_info(library, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
+	struct connection *connection = info == NULL ? NULL : info->socket_context;
+	if (connection == NULL || connection->is_ending)
+		return;
+	fc_list_remove(&connection->link);
+	fc_list_push(&http->connections, &connection->link);
+}
+
 static enum MHD_Result on_request(void *context, struct MHD_Connection *connection, const char *url, const char *method,
 				  const char *version, const char *upload, size_t *upload_bytes, void **request_context)
 {
@@ -402,6 +467,7 @@ static enum MHD_Result on_request(void *context, struct MHD_Connection *connecti
 	(void)upload;
 	(void)upload_bytes;
 	(void)request_context;
+	note_request(context, connection);
 	struct request request = {.http = context, .connection = connection, .method = method, .path = url, .rest = ""};
 	return answer_request(&request);
 }
@@ -474,8 +540,9 @@ static int start(struct fc_http *http, const struct fc_http_opts *opts, struct f
 	http->daemon = MHD_start_daemon(
 		MHD_USE_EPOLL | MHD_USE_ERROR_LOG, 0, NULL, NULL, on_request, http, MHD_OPTION_EXTERNAL_LOGGER,
 		log_library, NULL, MHD_OPTION_LISTEN_SOCKET, http->fd, MHD_OPTION_CONNECTION_LIMIT,
-		(unsigned)opts->connections_max, MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)HEADER_BYTES_MAX,
-		MHD_OPTION_CONNECTION_TIMEOUT, SILENCE_S, MHD_OPTION_STRICT_FOR_CLIENT, 1, MHD_OPTION_END);
+		2 * (unsigned)opts->connections_max, MHD_OPTION_NOTIFY_CONNECTION, on_connection, http,
+		MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)HEADER_BYTES_MAX, MHD_OPTION_CONNECTION_TIMEOUT, SILENCE_S,
+		MHD_OPTION_STRICT_FOR_CLIENT, 1, MHD_OPTION_END);
 	if (http->daemon == NULL)
 		return fc_error_set(error, FC_ESYSTEM, "http_listen: libmicrohttpd does not start: %s",
 				    strerror(errno));
@@ -496,6 +563,8 @@ int fc_http_open(struct fc_http **out, const struct fc_http_opts *opts, const st
 		return fc_error_set(error, FC_ENOMEM, "no memory for HTTP");
 	http->callbacks = *callbacks;
 	http->is_loopback = opts->is_loopback;
+	http->connections_max = opts->connections_max;
+	fc_list_init(&http->connections);
 	http->now_ns = opts->now_ns != NULL ? opts->now_ns : monotonic_ns;
 	http->fd = -1;
 	make_policy(http);
