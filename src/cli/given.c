@@ -44,7 +44,7 @@ static void add_number(struct fc_page *text, double number)
 		fc_page_add(text, "max");
 }
 
-static void add_value(struct fc_page *text, const struct fc_option *option, const void *field)
+void fc_given_add_value(struct fc_page *text, const struct fc_option *option, const void *field)
 {
 	switch (option->type) {
 	case FC_OPTION_SIZE:
@@ -103,6 +103,6 @@ void fc_given_add(const struct fc_config *config, const char *command, struct fc
 		if (option->type == FC_OPTION_SWITCH)
 			continue;
 		fc_page_add(text, " ");
-		add_value(text, option, (const char *)config + option->field_offset);
+		fc_given_add_value(text, option, (const char *)config + option->field_offset);
 	}
 }

@@ -5,12 +5,15 @@
 #include "replay/tune.h"
 
 #include "cli/commands.h"
+#include "cli/given.h"
 #include "cli/json_file.h"
 #include "cli/progress.h"
 #include "cli/replay_trace.h"
 #include "cli/table.h"
+#include "config/option.h"
 #include "host/whole_file.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -35,6 +38,16 @@ static int load_part(const struct tune *tune, uint64_t skip, uint64_t count, str
 	config.skip_count += skip;
 	config.session_count = count;
 	return fc_replay_load_trace(&config, trace, error);
+}
+
+/* Bytes of a day follow from how long the trace takes, and without a rate it takes what the engine makes of it. */
+static int check_rate(const struct fc_config *config, struct fc_error *error)
+{
+	if (isfinite(config->rate_per_s) ||
+	    (config->writes_per_day_max == 0 && config->objective != FC_TUNE_SSD_WRITES))
+		return FC_OK;
+	return fc_error_set(error, FC_EINVAL, "%s: without a rate there is no day; add --rate with a number",
+			    config->objective == FC_TUNE_SSD_WRITES ? "--objective ssd-writes" : "--writes-per-day");
 }
 
 static int load(struct tune *tune, struct fc_error *error)
@@ -62,6 +75,10 @@ static int load(struct tune *tune, struct fc_error *error)
 
 static const char *cost_text(const struct tune *tune, const struct fc_tune_score *score, char text[FC_HUMAN_BYTES])
 {
+	if (!isfinite(score->cost)) { /* budgets that the search made too small for what was held out */
+		snprintf(text, FC_HUMAN_BYTES, "impossible");
+		return text;
+	}
 	switch (tune->config.objective) {
 	case FC_TUNE_MISSES:
 		snprintf(text, FC_HUMAN_BYTES, "%.3f %% missed", 100 * score->cost);
@@ -82,7 +99,8 @@ static void add_score(struct fc_table *table, const struct tune *tune, const cha
 	fc_table_cell(table, "%s", fc_human_ns((uint64_t)(score->ttft_mean_s * 1e9), text));
 	fc_table_cell(table, "%s", fc_human_ns((uint64_t)(score->ttft_p99_s * 1e9), text));
 	fc_table_cell(table, "%.2f %%", 100 * score->hit_rate);
-	fc_table_cell(table, "%s", fc_human_bytes((uint64_t)score->writes_per_day, text));
+	fc_table_cell(table, "%s",
+		      isfinite(score->writes_per_day) ? fc_human_bytes((uint64_t)score->writes_per_day, text) : "n/a");
 }
 
 static int print_scores(const struct tune *tune, FILE *file)
@@ -145,66 +163,81 @@ static int print(const struct tune *tune, FILE *file)
 
 /* ---- the file for --config ---- */
 
-/* Of a setting that was changed more than once, the last value counts. */
-static bool is_last_of_its_name(const struct fc_tune_result *result, size_t index)
+/* What makes the store that was simulated: what is searched on or was given, of that which flatcaked takes too, so that
+ * either can be started with the file. */
+static bool is_written(const struct fc_config *config, size_t row)
 {
-	for (size_t i = index + 1; i < result->step_count; i++)
-		if (strcmp(result->steps[i].setting, result->steps[index].setting) == 0)
-			return false;
-	return true;
+	static const char *const always[] = {
+		"model",          "memory",        "ssd",           "agent-context",  "long-reply",
+		"high-watermark", "low-watermark", "reclaim-order", "memory-reclaim", "consolidate",
+	};
+	const struct fc_option *option = fc_option_at(row);
+	if ((option->commands & FC_COMMAND_TUNE) == 0 || (option->commands & FC_COMMAND_DAEMON) == 0)
+		return false;
+	for (size_t i = 0; i < fc_array_len(always); i++)
+		if (strcmp(option->name, always[i]) == 0)
+			return true;
+	return config->is_given[row];
 }
 
-static void write_step(FILE *file, const struct fc_tune_step *step)
-{
-	const char *names = step->setting, *values = step->value;
-	while (*names != 0) {
-		size_t name_len = strcspn(names, " "), value_len = strcspn(values, " ");
-		fprintf(file, "%.*s: %.*s\n", (int)name_len, names, (int)value_len, values);
-		names += name_len + (names[name_len] == ' ');
-		values += value_len + (values[value_len] == ' ');
-	}
-}
-
-static void write_settings(const struct tune *tune, FILE *file)
+static void write_head(const struct tune *tune, struct fc_page *text)
 {
 	const struct fc_tune_result *result = &tune->result;
 	char given[FC_HUMAN_BYTES], tuned[FC_HUMAN_BYTES];
-	fprintf(file,
-		"# Settings found by flatcake tune on %s. What is not named keeps its default.\n"
-		"# On the sessions that were held out: %s with these, %s without.\n",
-		tune->hardware.name, cost_text(tune, &result->held_best, tuned),
-		cost_text(tune, &result->held_start, given));
-	if (result->is_start_better) {
-		fprintf(file, "# That is worse, so nothing is changed.\n");
-		return;
+	fc_page_add(text, "# Settings found on %s by\n# ", tune->hardware.name);
+	fc_given_add(&tune->config, "tune", text);
+	fc_page_add(text,
+		    "\n# What is not named keeps its default.\n"
+		    "# On the sessions that were held out: %s with these, %s with what was given.\n",
+		    cost_text(tune, &result->held_best, tuned), cost_text(tune, &result->held_start, given));
+	if (result->is_start_better)
+		fc_page_add(text, "# That is worse, so these are the settings as given.\n");
+}
+
+static int write_settings(const struct tune *tune, struct fc_page *text, struct fc_error *error)
+{
+	struct fc_config config = tune->config;
+	int code = FC_OK;
+	for (size_t i = 0; i < tune->result.step_count && !tune->result.is_start_better && code == FC_OK; i++)
+		code = fc_tune_set(&config, tune->result.steps[i].setting, tune->result.steps[i].value, error);
+	write_head(tune, text);
+	for (size_t row = 0; fc_option_at(row) != NULL && code == FC_OK; row++) {
+		const struct fc_option *option = fc_option_at(row);
+		char key[FC_OPTION_NAME_BYTES];
+		if (!is_written(&tune->config, row))
+			continue;
+		fc_option_spell(option, FC_SPELLING_KEY, key);
+		fc_page_add(text, "%s: ", key);
+		fc_given_add_value(text, option, (const char *)&config + option->field_offset);
+		fc_page_add(text, "\n");
 	}
-	for (size_t i = 0; i < result->step_count; i++)
-		if (is_last_of_its_name(result, i))
-			write_step(file, &result->steps[i]);
+	return code;
 }
 
 static int write_file(const struct tune *tune, struct fc_error *error)
 {
-	char *text = NULL;
-	size_t bytes = 0;
-	FILE *file = open_memstream(&text, &bytes);
-	if (file == NULL)
-		return fc_error_set(error, FC_ENOMEM, "--output: no memory");
-	write_settings(tune, file);
-	int code = fclose(file) == 0 ? FC_OK : fc_error_set(error, FC_ENOMEM, "--output: no memory");
+	struct fc_page text = {0};
+	int code = write_settings(tune, &text, error);
+	if (code == FC_OK && text.is_out_of_memory)
+		code = fc_error_set(error, FC_ENOMEM, "--output: no memory");
 	if (code == FC_OK)
-		code = fc_whole_file_write(tune->config.output_path, text, bytes, "--output", error);
-	free(text);
+		code = fc_whole_file_write(tune->config.output_path, text.bytes, text.length, "--output", error);
+	fc_page_deinit(&text);
 	return code;
 }
 
 /* ---- for machines ---- */
 
+static json_t *number_or_null(double number)
+{
+	return isfinite(number) ? json_real(number) : json_null();
+}
+
 static json_t *score_json(const struct fc_tune_score *score)
 {
-	return json_pack("{s:f, s:f, s:f, s:f, s:f}", "objective", score->cost, "ttft_mean_s", score->ttft_mean_s,
-			 "ttft_p99_s", score->ttft_p99_s, "delivered_rate", score->hit_rate,
-			 "ssd_bytes_written_per_day", score->writes_per_day);
+	return json_pack("{s:o, s:f, s:f, s:f, s:o}", "objective", number_or_null(score->cost), "ttft_mean_s",
+			 score->ttft_mean_s, "ttft_p99_s", score->ttft_p99_s, "delivered_rate", score->hit_rate,
+			 "ssd_bytes_written_per_day", number_or_null(score->writes_per_day));
 }
 
 static json_t *result_json(const struct tune *tune)
@@ -268,7 +301,9 @@ int fc_command_tune(const struct fc_config *config, struct fc_error *error)
 {
 	struct tune tune = {.config = *config};
 	struct fc_store_opts unused;
-	int code = fc_hardware_load(&tune.hardware, config->hardware, error);
+	int code = check_rate(config, error);
+	if (code == FC_OK)
+		code = fc_hardware_load(&tune.hardware, config->hardware, error);
 	if (code == FC_OK) {
 		fc_replay_use_profile(&tune.config, &tune.hardware);
 		code = load(&tune, error);

@@ -16,7 +16,8 @@ struct setting {
 	const char *choices[CHOICES_MAX];
 };
 
-/* Values that differ enough to make a difference, from one extreme that switches a rule off to the other. */
+/* Values that differ enough to make a difference, from one extreme that switches a rule off to the other. All are
+ * settings of the store: flatcaked takes them as an embedded one does. */
 static const struct setting settings[] = {
 	{"agent_context", {"1", "8192", "16384", "32768", "65536", "131072", "1000000000"}},
 	{"long_reply", {"1", "256", "512", "1024", "2048", "4096", "1000000000"}},
@@ -24,7 +25,6 @@ static const struct setting settings[] = {
 	{"consolidate", {"0", "0.5", "0.8", "1", "1.25", "2"}},
 	{"high_watermark low_watermark", {"0.9 0.8", "0.95 0.85", "0.95 0.9", "0.98 0.95"}},
 	{"reclaim_order", {"lru", "created"}},
-	{"streams", {"1", "2", "4", "8", "16"}},
 };
 
 struct search {
@@ -38,8 +38,7 @@ struct search {
 
 /* ---- settings ---- */
 
-/* Sets the options of one setting from a text of as many values. */
-static int set_values(struct fc_config *config, const char *names, const char *values, struct fc_error *error)
+int fc_tune_set(struct fc_config *config, const char *names, const char *values, struct fc_error *error)
 {
 	while (*names != 0) {
 		size_t name_len = strcspn(names, " "), value_len = strcspn(values, " ");
@@ -189,7 +188,7 @@ static int try_setting(struct search *search, const struct setting *setting, boo
 	tell(search, setting->names);
 	for (; count < CHOICES_MAX && setting->choices[count] != NULL; count++) {
 		configs[count] = search->config;
-		int code = set_values(&configs[count], setting->names, setting->choices[count], search->error);
+		int code = fc_tune_set(&configs[count], setting->names, setting->choices[count], search->error);
 		if (code != FC_OK)
 			return code;
 	}
@@ -229,7 +228,7 @@ static int shrink(struct search *search, const char *name)
 	for (size_t i = 0; i < SHRINKS_MAX; i++) {
 		configs[i] = search->config;
 		print_size(values[i], bytes >> (i + 1));
-		int code = set_values(&configs[i], name, values[i], search->error);
+		int code = fc_tune_set(&configs[i], name, values[i], search->error);
 		if (code != FC_OK)
 			return code;
 	}

@@ -55,4 +55,7 @@ struct fc_tune_result {
 /* FC_ENOMEM, or the first error of a run. */
 FC_MUST_USE int fc_tune(const struct fc_tune_opts *opts, struct fc_tune_result *result, struct fc_error *error);
 
+/* Sets what a step names, "agent_context" or two names at once, to its values. FC_EINVAL. */
+FC_MUST_USE int fc_tune_set(struct fc_config *config, const char *names, const char *values, struct fc_error *error);
+
 #endif

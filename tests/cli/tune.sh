@@ -19,6 +19,24 @@ grep -q '^ssd: [0-9]*MiB$' "$work/tuned.yaml" || complain "32 GiB of SSD are not
 "$FLATCAKE" replay --simulate "$work/trace.tar" --rate 2 --config "$work/tuned.yaml" --json "$work/replay.json" >"$work/out" 2>&1 ||
 	complain "replay refuses what tune found: $(cat "$work/out")"
 
+
+# The file is whole: what was given and what the profile gave are in it, and a daemon can be started with it.
+"$FLATCAKE" tune "$work/trace.tar" $budgets --agent-context 7777 --tolerance 1 --window 32MiB --streams 3 --output "$work/whole.yaml" >"$work/out" 2>&1 ||
+	complain "tune failed: $(cat "$work/out")"
+for line in 'model: deepseek-v4-flash' 'agent_context: 7777' 'window: 32MiB' 'high_watermark: 0.95' 'reclaim_order: lru'; do
+	grep -qx "$line" "$work/whole.yaml" || complain "no \"$line\" in: $(cat "$work/whole.yaml")"
+done
+grep -q '^# flatcake tune trace.tar .*--streams 3' "$work/whole.yaml" || complain "no command in: $(cat "$work/whole.yaml")"
+for file in tuned whole; do
+	"$FLATCAKED" --check-config --config "$work/$file.yaml" >"$work/out" 2>&1 || complain "flatcaked refuses $file.yaml: $(cat "$work/out")"
+done
+# A replay with the file is the run that the search ended with.
+"$FLATCAKE" tune "$work/trace.tar" $budgets --output "$work/again.yaml" --hold-out 0.5 --json "$work/again.json" >/dev/null 2>&1
+"$FLATCAKE" replay --simulate "$work/trace.tar" --rate 2 --sessions 4 --config "$work/again.yaml" --json "$work/replay.json" >/dev/null 2>&1
+mean=$(number "$work/again.json" training_tuned ttft_mean_s)
+replayed=$(number "$work/replay.json" ttft_ms mean)
+[ -n "$mean" ] && awk "BEGIN { exit !($mean * 1000 - $replayed < 0.001 && $replayed - $mean * 1000 < 0.001) }" || complain "replay with the file: not a mean of $mean s"
+
 "$FLATCAKE" tune "$work/trace.tar" $budgets --json "$work/two.json" --jobs 2 >/dev/null 2>&1
 cmp -s "$work/one.json" "$work/two.json" || complain "one job and two find different settings"
 
@@ -31,6 +49,11 @@ tuned=$(number "$work/fewer.json" training_tuned ssd_bytes_written_per_day)
 awk "BEGIN { exit !($tuned <= $limit) }" || complain "$tuned bytes a day, allowed are $limit"
 "$FLATCAKE" tune "$work/trace.tar" $budgets --writes-per-day 1KiB >"$work/out" 2>&1
 grep -q 'comes nearest' "$work/out" || complain "an impossible limit is not called so: $(cat "$work/out")"
+
+for wrong in '--writes-per-day 1GiB' '--objective ssd-writes'; do
+	"$FLATCAKE" tune "$work/trace.tar" --memory 256MiB --ssd 32GiB $wrong >"$work/out" 2>&1 && complain "$wrong is accepted without a rate"
+	grep -q 'add --rate' "$work/out" || complain "$wrong: no reason: $(cat "$work/out")"
+done
 
 # Parts of a trace.
 "$FLATCAKE" analyze "$work/trace.tar" --skip 3 --json "$work/part.json" >/dev/null 2>&1 || complain "--skip failed"
