@@ -25,6 +25,7 @@ static const struct fc_bench_measurement measurements[] = {
 	{"open", "open a large arena, and match a long history in it", fc_bench_open},
 	{"capacity", "the catalog: memory of 100 million blocks", fc_bench_capacity},
 	{"churn", "the catalog: 24 hours of sessions that come and go", fc_bench_churn},
+	{"full", "the catalog: making room in one that is full of what others stand on", fc_bench_full},
 	{"shared", "the same through flatcaked, and how many processes it serves", fc_bench_shared},
 	{"trace", "replay a recorded trace", fc_bench_trace},
 };

@@ -117,6 +117,7 @@ int fc_bench_lookup(struct fc_bench *bench, struct fc_error *error) FC_MUST_USE;
 int fc_bench_open(struct fc_bench *bench, struct fc_error *error) FC_MUST_USE;
 int fc_bench_capacity(struct fc_bench *bench, struct fc_error *error) FC_MUST_USE;
 int fc_bench_churn(struct fc_bench *bench, struct fc_error *error) FC_MUST_USE;
+int fc_bench_full(struct fc_bench *bench, struct fc_error *error) FC_MUST_USE;
 int fc_bench_shared(struct fc_bench *bench, struct fc_error *error) FC_MUST_USE;
 int fc_bench_trace(struct fc_bench *bench, struct fc_error *error) FC_MUST_USE;
 
