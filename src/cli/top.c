@@ -210,13 +210,22 @@ static int print_arenas(const json_t *status, FILE *out)
 	return code;
 }
 
+static const char *name_at(const json_t *object, const char *name, const char *nameless, char text[128])
+{
+	text_at(object, name, text);
+	return text[0] != '\0' ? text : nameless;
+}
+
 static void add_client(struct fc_table *table, const json_t *client)
 {
 	char text[FC_HUMAN_BYTES], name[128];
 	const json_t *report = at(client, "report", NULL);
-	fc_table_cell(table, "%s", text_at(client, "program", name));
-	fc_table_cell(table, "%s", text_at(client, "namespace", name));
-	fc_table_cell(table, "%lld", (long long)json_integer_value(at(client, "pid", NULL)));
+	fc_table_cell(table, "%s", name_at(client, "program", "(unnamed)", name));
+	fc_table_cell(table, "%s", name_at(client, "namespace", "(default)", name));
+	if (json_is_integer(at(client, "pid", NULL)))
+		fc_table_cell(table, "%lld", (long long)json_integer_value(at(client, "pid", NULL)));
+	else
+		fc_table_cell(table, "elsewhere"); /* in a container that this daemon does not see into */
 	fc_table_cell(table, "%s",
 		      fc_human_percent(count_at(report, "blocks_delivered", NULL),
 				       count_at(report, "blocks_possible", NULL), text));
@@ -234,6 +243,10 @@ static int print_clients(const json_t *clients, FILE *out)
 					    "ready",  "prepare",   "leases",  "reserved", "connected"};
 	struct fc_table table;
 	const json_t *list = at(clients, "clients", NULL);
+	if (json_array_size(list) == 0) {
+		fputs("\nno client is connected\n", out);
+		return FC_OK;
+	}
 	fc_table_init(&table, "llrrrrrrrr");
 	for (size_t head = 0; head < fc_array_len(heads); head++)
 		fc_table_cell(&table, "%s", heads[head]);
@@ -364,10 +377,20 @@ static int take(const struct fc_http_source *source, struct sample *sample, stru
 	return code;
 }
 
+/* A daemon that is started anew is not the end: what was there stays, with a line on why nothing new comes. */
+static void show_gap(const struct fc_error *error, bool is_terminal)
+{
+	FILE *out = is_terminal ? stdout : stderr;
+	fprintf(out, "%s%s; trying again%s\n", is_terminal ? "\033[H" : "flatcake: top: ", error->text,
+		is_terminal ? "\033[K" : "");
+	fflush(out);
+}
+
 int fc_command_top(const struct fc_config *config, struct fc_error *error)
 {
 	struct fc_http_source source;
 	struct sample before = {.status = NULL};
+	bool has_shown = false;
 	bool is_terminal = isatty(STDOUT_FILENO) && !config->is_once;
 	const struct timespec interval = {.tv_sec = (time_t)(config->interval_ns / 1000000000u),
 					  .tv_nsec = (long)(config->interval_ns % 1000000000u)};
@@ -377,8 +400,14 @@ int fc_command_top(const struct fc_config *config, struct fc_error *error)
 	while (code == FC_OK) {
 		struct sample now = {.status = NULL};
 		code = take(&source, &now, error);
-		if (code == FC_OK)
+		if (code != FC_OK && has_shown && !config->is_once) {
+			show_gap(error, is_terminal);
+			code = FC_OK;
+			drop(&now);
+		} else if (code == FC_OK) {
 			code = show(&before, &now, is_terminal, error);
+			has_shown = true;
+		}
 		drop(&before);
 		before = now;
 		if (code != FC_OK || config->is_once)

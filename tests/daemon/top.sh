@@ -29,8 +29,22 @@ for bad in localhost:1 http:// http://host:port https://localhost 'http://localh
 	"$FLATCAKE" top --once --url "$bad" >"$work/out" 2>"$work/err"
 	[ $? -eq 2 ] && grep -q -- '--url: ' "$work/err" || complain "$bad: $(cat "$work/err")"
 done
+# A daemon that goes does not end a top that runs.
+timeout 20 "$FLATCAKE" top --interval 200ms --url "$url" >"$work/lasting" 2>"$work/gap" &
+top_pid=$!
+for _ in $(seq 50); do
+	grep -q '^flatcaked ' "$work/lasting" && break
+	sleep 0.1
+done
 kill "$server_pid"
 wait "$server_pid" 2>/dev/null
+for _ in $(seq 50); do
+	[ "$(grep -c 'trying again' "$work/gap")" -ge 2 ] && break
+	sleep 0.1
+done
+[ "$(grep -c 'trying again' "$work/gap")" -ge 2 ] || complain "top ends with its daemon: $(cat "$work/gap")"
+kill "$top_pid"
+wait "$top_pid" 2>/dev/null
 "$FLATCAKE" top --once --url "$url" >"$work/out" 2>"$work/err"
 [ $? -eq 1 ] || complain "nobody was there, and it went well"
 grep -q 'refused; is flatcaked there' "$work/err" || complain "no reason given: $(cat "$work/err")"
