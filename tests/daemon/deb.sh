@@ -40,6 +40,16 @@ for script in postinst prerm postrm; do
 	[ -x "$work/control/$script" ] || complain "$script cannot be executed"
 done
 
+# The memory of a removed package is given back, an upgraded one keeps it.
+mkdir -p "$work/shm"
+for act in upgrade remove; do
+	echo cache >"$work/shm/memory.arena"
+	sed "s|/dev/shm/flatcake|$work/shm|; s|/run/systemd/system|$work/nowhere|" "$work/control/postrm" >"$work/postrm"
+	sh "$work/postrm" "$act" || complain "postrm $act fails"
+	{ [ "$act" = remove ] && [ -e "$work/shm" ]; } && complain "remove leaves the memory arena"
+	{ [ "$act" = upgrade ] && [ ! -e "$work/shm/memory.arena" ]; } && complain "an upgrade takes the memory arena away"
+done
+
 dpkg-deb --extract "$deb" "$work/root"
 grep -qx 'ExecStart=/usr/bin/flatcaked --config /etc/flatcake/flatcaked.yaml' \
 	"$work/root/usr/lib/systemd/system/flatcaked.service" || complain "the unit starts something else"
