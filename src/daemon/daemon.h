@@ -53,6 +53,7 @@ struct fc_daemon {
 	struct fc_server *server;
 	struct fc_locks *locks;
 	struct fc_owner *owners;
+	uint32_t owner_count;
 	struct fc_server_namespace_opts *namespaces;
 	uint32_t *ids; /* of users and groups, for the namespaces */
 	struct fc_uuid instance;

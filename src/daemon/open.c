@@ -95,6 +95,9 @@ static int make_namespaces(struct fc_daemon *daemon, struct fc_error *error)
 	daemon->ids = calloc(2 * (count + 1), sizeof(*daemon->ids));
 	if (daemon->owners == NULL || daemon->namespaces == NULL || daemon->ids == NULL)
 		return fc_error_set(error, FC_ENOMEM, "namespaces: no memory");
+	daemon->owner_count = (uint32_t)count;
+	if (count == 0) /* of names that are taken as they come, the one that is known before */
+		daemon->owners[daemon->owner_count++].tag = fc_server_namespace_tag("");
 	for (size_t i = 0; i < count; i++) {
 		const struct fc_config_namespace *from = &config->namespaces[i];
 		uint32_t *ids = &daemon->ids[2 * i];
@@ -140,7 +143,7 @@ static int open_core(struct fc_daemon *daemon, struct fc_error *error)
 	if (code != FC_OK)
 		return code;
 	opts.catalog.owners = daemon->owners;
-	opts.catalog.owner_count = (uint32_t)daemon->settings->config.namespace_count;
+	opts.catalog.owner_count = daemon->owner_count;
 	opts.device = daemon->device;
 	/* What moves bytes here is spilling, one segment at a time. */
 	opts.load_streams = opts.save_streams = opts.requests_max = 1;

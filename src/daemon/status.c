@@ -185,7 +185,7 @@ static json_t *client_json(const struct fc_view_client *client)
 {
 	json_t *object = json_object();
 	set_count(object, "number", client->number);
-	json_object_set_new(object, "pid", json_integer(client->pid));
+	json_object_set_new(object, "pid", client->pid != 0 ? json_integer(client->pid) : json_null());
 	json_object_set_new(object, "uid", json_integer(client->uid));
 	json_object_set_new(object, "program", text_json(client->program));
 	json_object_set_new(object, "namespace", text_json(client->name_space));

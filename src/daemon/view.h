@@ -54,7 +54,8 @@ struct fc_view_arena {
 
 struct fc_view_client {
 	uint64_t number; /* of the connection */
-	int64_t pid, uid;
+	int64_t pid;     /* 0: of a process that cannot be seen from here, as in another container */
+	int64_t uid;
 	const char *program, *name_space;
 	uint64_t age_ns;
 	uint64_t leases, oldest_lease_ns; /* 0 without a lease */

@@ -29,15 +29,17 @@ static void welcome(struct fc_server_client *client, uint32_t version)
 		.area_bytes_max = server->area_bytes_max,
 		.requests_max = server->opts.limits.requests_max,
 	};
+	char process[64] = "a process of another container";
+	if (client->peer.pid != 0)
+		snprintf(process, sizeof(process), "process %d", client->peer.pid);
 	for (int medium = 0; medium < FC_MEDIUM_COUNT; medium++)
 		describe_arena(server, (enum fc_medium)medium, &message.arenas[medium]);
 	client->state = FC_SERVER_UP;
 	client->is_welcome = true;
 	fc_list_remove(&client->hello_link);
 	fc_server_tell(client->server, FC_SERVER_CONNECTED, client,
-		       "client %llu: process %d of user %u, \"%s\", namespace \"%s\"",
-		       (unsigned long long)client->number, client->peer.pid, client->peer.uid, client->program,
-		       client->space->name);
+		       "client %llu: %s of user %u, \"%s\", namespace \"%s\"", (unsigned long long)client->number,
+		       process, client->peer.uid, client->program, client->space->name);
 	fc_server_client_sent(client, fc_wire_put_welcome(&client->output, &message));
 }
 

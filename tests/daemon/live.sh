@@ -51,6 +51,7 @@ for name in flatcake_connections_total flatcake_matches_total flatcake_reservati
 	value=$(metric "$name")
 	[ "${value:-0}" -gt 0 ] || complain "$name is ${value:-missing} after a replay"
 done
+[ "$(metric 'flatcake_namespace_used_bytes{namespace=""}')" -gt 0 ] || complain "the default namespace's bytes are not counted"
 [ "$(metric flatcake_clients)" = 0 ] || complain "clients that are gone are counted"
 "$FLATCAKE" top --once --url "http://127.0.0.1:$port" >"$work/top" || complain "top fails"
 grep -q '^flatcaked .* ready ' "$work/top" && grep -q '^ssd ' "$work/top" || complain "top shows: $(cat "$work/top")"
