@@ -1,10 +1,11 @@
 /* Is the simulator right? Each workload goes through a real store on this machine's disk and through the simulation, in
  * turns; what both say is laid side by side.
  *
- *     for each workload, some runs of:   measure the machine -> replay live -> simulate with what was measured
+ *     for each workload, some runs of:   measure the machine -> replay live -> measure it again -> simulate with both
  *     value of a row                     the median of the runs, for either side
  *
- * The disk may be shared, so the machine is measured anew before each live replay. Nothing of the result goes back into
+ * The disk may be shared, and is not the same from one minute to the next, so the machine is measured before and after
+ * each live replay, and a run's simulated value is half of both. Nothing of the result goes back into
  * the profile. bench/validate/run builds this and starts it. */
 #define _GNU_SOURCE
 #include "base/check.h"
@@ -63,6 +64,10 @@ static const struct workload generated[] = {
 
 /* Requests of a recorded trace are larger and come in bursts. */
 static const char *const recorded_replay = "--scale 16 --ssd 8GiB --memory 64MiB --rate 8 --prefill 400000";
+
+/* Of the machine, before a live replay and after it, in turns. */
+#define PROFILES 2
+static const char *const profiles[PROFILES] = {"measured-0.yaml", "measured-1.yaml"};
 
 /* What is compared, and where the two results have it. */
 static const struct measure {
@@ -195,14 +200,14 @@ static double value_of(const struct measure *measure, const json_t *result, cons
 
 /* ---- one run ---- */
 
-static int measure_machine(struct validate *validate)
+static int measure_machine(struct validate *validate, const char *profile)
 {
 	struct words words;
 	if (validate->hardware != NULL)
 		return FC_OK;
 	begin(validate, &words, validate->is_small ? "bench --runs 1 --size 1MiB" : "bench --runs 3");
 	add_path(validate, &words, "--dir", ".");
-	add_path(validate, &words, "--profile", "measured.yaml");
+	add_path(validate, &words, "--profile", profile);
 	return run_program(validate, &words);
 }
 
@@ -240,7 +245,8 @@ static int replay_live(struct validate *validate, const struct workload *workloa
 	return code;
 }
 
-static int replay_simulated(struct validate *validate, const struct workload *workload, uint64_t sessions)
+static int replay_simulated(struct validate *validate, const struct workload *workload, uint64_t sessions,
+			    const char *profile)
 {
 	struct words words;
 	begin(validate, &words, "replay --simulate --policy flat --set flat.granules=off");
@@ -249,31 +255,40 @@ static int replay_simulated(struct validate *validate, const struct workload *wo
 		add_word(&words, "--hardware");
 		add_word(&words, validate->hardware);
 	} else {
-		add_path(validate, &words, "--hardware", "measured.yaml");
+		add_path(validate, &words, "--hardware", profile);
 	}
 	add_path(validate, &words, "--json", "simulated.json");
 	add_trace(validate, &words, workload, sessions);
 	return run_program(validate, &words);
 }
 
+/* A live run, and what is simulated with the machine as it was measured before it and after it: half of both. */
 struct values {
 	double live[MEASURES][RUNS_MAX], simulated[MEASURES][RUNS_MAX];
 };
 
-static int note_values(struct validate *validate, struct values *values, uint64_t run)
+static int note_live(struct validate *validate, struct values *values, uint64_t run, double *requests)
 {
-	json_t *live = NULL, *simulated = NULL;
+	json_t *live = NULL;
 	int code = load_result(validate, "live.json", &live);
-	if (code == FC_OK)
-		code = load_result(validate, "simulated.json", &simulated);
-	const json_t *simulated_run = json_array_get(json_object_get(simulated, "runs"), 0);
 	for (size_t i = 0; i < MEASURES && code == FC_OK; i++) {
 		values->live[i][run] = value_of(&measures[i], live, measures[i].live);
-		values->simulated[i][run] = value_of(&measures[i], simulated_run, measures[i].simulated);
+		values->simulated[i][run] = 0;
 	}
-	if (code == FC_OK && number_at(live, "requests") != number_at(simulated_run, "requests"))
-		code = fc_error_set(&validate->error, FC_EFORMAT, "live and simulated replay had other requests");
+	*requests = number_at(live, "requests");
 	json_decref(live);
+	return code;
+}
+
+static int note_simulated(struct validate *validate, struct values *values, uint64_t run, double requests)
+{
+	json_t *simulated = NULL;
+	int code = load_result(validate, "simulated.json", &simulated);
+	const json_t *simulated_run = json_array_get(json_object_get(simulated, "runs"), 0);
+	for (size_t i = 0; i < MEASURES && code == FC_OK; i++)
+		values->simulated[i][run] += value_of(&measures[i], simulated_run, measures[i].simulated) / PROFILES;
+	if (code == FC_OK && requests != number_at(simulated_run, "requests"))
+		code = fc_error_set(&validate->error, FC_EFORMAT, "live and simulated replay had other requests");
 	json_decref(simulated);
 	return code;
 }
@@ -301,7 +316,7 @@ static int choose_sessions(struct validate *validate, const struct workload *wor
 			return fc_error_set(&validate->error, FC_ELIMIT,
 					    "%.200s: one session has more than %d requests", workload->path,
 					    RECORDED_REQUESTS_MAX);
-		code = replay_simulated(validate, workload, *sessions);
+		code = replay_simulated(validate, workload, *sessions, profiles[0]);
 		if (code == FC_OK)
 			code = load_result(validate, "simulated.json", &root);
 		requests = number_at(root, "requests");
@@ -322,30 +337,42 @@ static void add_rows(struct validate *validate, const struct workload *workload,
 		row->live = fc_bench_median(values->live[i], validate->runs);
 		row->simulated = fc_bench_median(values->simulated[i], validate->runs);
 		row->is_in_points = measures[i].is_in_points;
+		fc_validation_set_spread(row, values->live[i], validate->runs);
 		row->has_allowed = measures[i].has_allowed;
 		row->allowed = measures[i].allowed;
 	}
+}
+
+/* The machine has been measured, and is again: the next run's `before`. */
+static int run_once(struct validate *validate, const struct workload *workload, uint64_t sessions,
+		    struct values *values, uint64_t run)
+{
+	double requests = 0;
+	int code = replay_live(validate, workload, sessions);
+	if (code == FC_OK)
+		code = note_live(validate, values, run, &requests);
+	if (code == FC_OK)
+		code = measure_machine(validate, profiles[(run + 1) % PROFILES]);
+	for (int i = 0; i < PROFILES && code == FC_OK; i++) {
+		code = replay_simulated(validate, workload, sessions, profiles[i]);
+		if (code == FC_OK)
+			code = note_simulated(validate, values, run, requests);
+	}
+	return code;
 }
 
 static int run_workload(struct validate *validate, const struct workload *workload)
 {
 	struct values values;
 	uint64_t sessions = 0;
-	int code = measure_machine(validate);
+	int code = measure_machine(validate, profiles[0]);
 	if (code == FC_OK)
 		code = workload->path == NULL ? generate(validate, workload)
 					      : choose_sessions(validate, workload, &sessions);
 	for (uint64_t run = 0; run < validate->runs && code == FC_OK; run++) {
 		fprintf(stderr, "%s, run %llu of %llu\n", workload->name, (unsigned long long)run + 1,
 			(unsigned long long)validate->runs);
-		if (run > 0)
-			code = measure_machine(validate);
-		if (code == FC_OK)
-			code = replay_live(validate, workload, sessions);
-		if (code == FC_OK)
-			code = replay_simulated(validate, workload, sessions);
-		if (code == FC_OK)
-			code = note_values(validate, &values, run);
+		code = run_once(validate, workload, sessions, &values, run);
 	}
 	if (code == FC_OK)
 		add_rows(validate, workload, &values);
@@ -401,7 +428,7 @@ static void describe(struct fc_validation *validation)
 static int print_table(const struct fc_validation *validation)
 {
 	struct fc_table table;
-	fc_table_init(&table, "llrrrrl");
+	fc_table_init(&table, "llrrrrrl");
 	for (size_t column = 0; column < FC_VALIDATION_COLUMNS; column++)
 		fc_table_cell(&table, "%s", fc_validation_headings[column]);
 	for (size_t i = 0; i < validation->row_count; i++) {

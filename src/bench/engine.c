@@ -34,11 +34,12 @@ static bool is_filled(const uint8_t *memory, uint64_t bytes, uint64_t seed)
 	return true;
 }
 
-static void shuffle_slots(struct fc_bench_engine *engine, uint64_t seed)
+/* So many of all slots, in a random order. */
+static void choose_slots(struct fc_bench_engine *engine, uint64_t seed)
 {
 	struct fc_random random;
 	fc_random_init(&random, seed + 1);
-	for (uint64_t i = 0; i < engine->block_count; i++) {
+	for (uint64_t i = 0; i < engine->slot_count; i++) {
 		uint64_t other = fc_random_below(&random, i + 1);
 		engine->slots[i] = engine->slots[other];
 		engine->slots[other] = i;
@@ -52,28 +53,35 @@ static void init_geometry(struct fc_bench_engine *engine, uint32_t layer_count)
 		.name = "bench", .block_tokens = BLOCK_TOKENS, .layer_count = layer_count, .group_count = 1};
 	geometry->groups[0].tokens_per_block = BLOCK_TOKENS;
 	for (uint32_t layer = 0; layer < layer_count; layer++) {
-		uint64_t layer_bytes = engine->block_count * engine->slice_bytes;
+		uint64_t layer_bytes = engine->slot_count * engine->slice_bytes;
 		geometry->groups[0].slice_bytes[layer] = engine->slice_bytes;
 		engine->layers[layer] = (struct fc_paged_layer){engine->memory + layer * layer_bytes,
-								engine->slice_bytes, engine->block_count, 0, 1};
+								engine->slice_bytes, engine->slot_count, 0, 1};
 	}
 }
 
 int fc_bench_engine_init(struct fc_bench_engine *engine, uint32_t layer_count, uint64_t block_count, uint64_t bytes,
 			 uint64_t seed, struct fc_error *error)
 {
-	fc_check(layer_count <= FC_BENCH_LAYERS);
-	*engine = (struct fc_bench_engine){.block_count = block_count};
-	engine->slice_bytes = fc_max_u64(bytes / layer_count / block_count, 1);
-	engine->memory_bytes = engine->slice_bytes * layer_count * block_count;
+	uint64_t slice_bytes = fc_max_u64(bytes / layer_count / block_count, 1);
+	return fc_bench_engine_init_among(engine, layer_count, block_count, block_count, slice_bytes, seed, error);
+}
+
+int fc_bench_engine_init_among(struct fc_bench_engine *engine, uint32_t layer_count, uint64_t block_count,
+			       uint64_t slot_count, uint64_t slice_bytes, uint64_t seed, struct fc_error *error)
+{
+	fc_check(layer_count <= FC_BENCH_LAYERS && block_count <= slot_count);
+	*engine = (struct fc_bench_engine){.block_count = block_count, .slot_count = slot_count};
+	engine->slice_bytes = slice_bytes;
+	engine->memory_bytes = slice_bytes * layer_count * slot_count;
 	engine->memory = fc_pages_alloc(engine->memory_bytes);
-	engine->slots = calloc(block_count, sizeof(*engine->slots));
+	engine->slots = calloc(slot_count, sizeof(*engine->slots));
 	engine->keys = calloc(block_count, sizeof(*engine->keys));
 	if (engine->memory == NULL || engine->slots == NULL || engine->keys == NULL)
 		return fc_error_set(error, FC_ENOMEM, "no memory for a session of %llu bytes",
 				    (unsigned long long)engine->memory_bytes);
 	fill(engine->memory, engine->memory_bytes, seed);
-	shuffle_slots(engine, seed);
+	choose_slots(engine, seed);
 	init_geometry(engine, layer_count);
 	return FC_OK;
 }

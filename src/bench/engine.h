@@ -14,8 +14,8 @@
 struct fc_bench_engine {
 	struct fc_geometry geometry;
 	struct fc_paged_layer layers[FC_BENCH_LAYERS];
-	uint64_t block_count, slice_bytes;
-	uint8_t *memory; /* layers x blocks x slice_bytes */
+	uint64_t block_count, slot_count, slice_bytes;
+	uint8_t *memory; /* layers x slots x slice_bytes */
 	uint64_t memory_bytes;
 	uint64_t *slots;                      /* a random order, as an engine has it after a while */
 	struct fc_key *keys;                  /* of the present session */
@@ -27,6 +27,11 @@ struct fc_bench_engine {
 /* A model of `layer_count` equal layers whose `block_count` blocks have `bytes` in all. */
 int fc_bench_engine_init(struct fc_bench_engine *engine, uint32_t layer_count, uint64_t block_count, uint64_t bytes,
 			 uint64_t seed, struct fc_error *error) FC_MUST_USE;
+/* The same with slices of so many bytes, and blocks that lie among other slots, as in an engine that has other requests
+ * too. fc_bench_engine_check() is not for such a session. */
+int fc_bench_engine_init_among(struct fc_bench_engine *engine, uint32_t layer_count, uint64_t block_count,
+			       uint64_t slot_count, uint64_t slice_bytes, uint64_t seed,
+			       struct fc_error *error) FC_MUST_USE;
 /* Closes the store too. */
 void fc_bench_engine_deinit(struct fc_bench_engine *engine);
 

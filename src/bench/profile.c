@@ -5,8 +5,9 @@
  *             command costs the sender. A small one ahead of a large one shows whether the disk reports each.
  *   copies    sessions in a memory-only store, loaded through the public interface: one of large slices, one of small
  *             slices with as many bytes (a slice's share), and ones of hardly any bytes with many layers and with one
- *             (a layer's share, and the rest: hand-offs between threads and look-ups)
- *   kernel    small and large reads out of the page cache, opening a file
+ *             (a layer's share, and the rest: hand-offs between threads and look-ups). From SSD it is the processor
+ * time that is measured, of the latter two and of slices of several sizes: what the store's thread does for a layer
+ * besides its commands, and for a slice kernel    small and large reads out of the page cache, opening a file
  *
  * A share is the difference of two experiments over the difference of their counts. Where noise makes it negative it is
  * smaller than what can be measured here, and zero. */
@@ -16,6 +17,7 @@
 #include "base/check.h"
 #include "base/random.h"
 #include "bench/engine.h"
+#include "device/host.h"
 #include "host/pages.h"
 #include "media/ssd.h"
 
@@ -45,6 +47,11 @@
 #define ARENA_BYTES_MIN (64ull << 20)
 #define SMALL_SLICE_BYTES 1024u
 #define LARGE_BLOCKS 256u
+#define SLICE_BYTES_MIN 64u /* of the points, each eight times the one before */
+#define SLICE_SHIFT 3
+#define SLICE_ODD_BYTES 8u
+#define SAVE_POINT (LARGE_SLICES_S + 2) /* of slices of some KiB */
+#define SLICE_KV_BYTES (1ull << 30)     /* of the engine whose slots they are, at the default size */
 #define TINY_LOADS 64u
 #define KERNEL_READS 4096u
 #define KERNEL_LARGE_BYTES (1u << 20)
@@ -63,14 +70,17 @@ enum figure {
 	KERNEL_LARGE_S,
 	OPEN_S,
 	MEMCPY_S, /* a byte */
-	LARGE_SLICES_LOAD_S,
-	LARGE_SLICES_SAVE_S,
-	SMALL_SLICES_LOAD_S,
+	MEMORY_LARGE_SLICES_S,
+	MEMORY_SMALL_SLICES_S,
 	MANY_LAYERS_S,
 	ONE_LAYER_S,
-	WINDOW_S, /* processor time of a load from SSD */
-	CURVE_S,  /* of a command, at the first point; the others follow */
-	FIGURE_COUNT = CURVE_S + FC_BENCH_CURVE_POINTS,
+	MANY_WINDOWS_S, /* processor time of a load from SSD, as the two below */
+	ONE_WINDOW_S,
+	SAVE_CPU_S, /* processor time of a save to SSD */
+	CURVE_S,    /* of a command, or of a burst, at the first point; the others follow */
+	SLICES_S = CURVE_S + FC_BENCH_CURVE_POINTS,        /* processor time of a load from SSD, at the first point */
+	LARGE_SLICES_S = SLICES_S + FC_BENCH_SLICE_POINTS, /* the same in large batches */
+	FIGURE_COUNT = LARGE_SLICES_S + FC_BENCH_SLICE_POINTS,
 };
 
 struct prober {
@@ -82,7 +92,9 @@ struct prober {
 	struct fc_random random;
 	double *figures[FIGURE_COUNT]; /* by run */
 	uint64_t session_bytes;        /* of the sessions of large slices, as they came out */
-	uint64_t small_slices, large_slices, window_commands;
+	uint64_t small_slices, large_slices;
+	uint64_t commands[FIGURE_COUNT], slices[FIGURE_COUNT]; /* of a load from SSD */
+	double first_write_s;                                  /* of a large command */
 	bool has_joint_reports;
 };
 
@@ -294,7 +306,13 @@ static int run_disk(struct prober *prober, uint64_t run, struct fc_error *error)
 	uint64_t small_count = fc_bench_scaled(prober->bench, SMALL_COUNT, LONE_COUNT);
 	struct burst large = {.op = FC_IO_WRITE, .bytes = large_bytes, .left = large_count};
 	struct burst small = {.op = FC_IO_READ, .bytes = SMALL_BYTES, .left = small_count, .random = &prober->random};
-	int code = time_commands(prober, WRITE_S, run, large, DEPTH_LARGE, error);
+	int code = FC_OK;
+	if (run == 0) { /* the only one that finds the file as it was made */
+		code = time_commands(prober, WRITE_S, run, large, DEPTH_LARGE, error);
+		prober->first_write_s = prober->figures[WRITE_S][run];
+	}
+	if (code == FC_OK)
+		code = time_commands(prober, WRITE_S, run, large, DEPTH_LARGE, error);
 	if (code == FC_OK)
 		code = time_syncs(prober, run, error);
 	if (code == FC_OK && run == 0)
@@ -435,10 +453,15 @@ static int run_memcpy(struct prober *prober, uint64_t run, struct fc_error *erro
 
 struct session_test {
 	enum figure load, save; /* save FIGURE_COUNT: not measured */
-	bool is_on_ssd;
+	bool is_on_ssd;         /* and then processor time is what is measured */
 	uint32_t layers;
-	uint64_t blocks, bytes, loads;
+	uint64_t blocks, slots, slice_bytes, loads;
 };
+
+static double seconds_for(const struct session_test *test)
+{
+	return test->is_on_ssd ? fc_bench_cpu_seconds() : fc_bench_seconds();
+}
 
 static int run_sessions(struct prober *prober, const struct session_test *test, struct fc_bench_engine *engine,
 			struct fc_error *error)
@@ -450,22 +473,22 @@ static int run_sessions(struct prober *prober, const struct session_test *test, 
 	for (uint64_t run = 0; run < bench->run_count && code == FC_OK; run++) {
 		turn.session = run;
 		fc_bench_engine_use(engine, bench->seed, run);
-		double start_s = fc_bench_seconds();
+		double start_s = seconds_for(test);
 		code = fc_bench_engine_save(engine, &turn, false, NULL, error);
 		if (test->save != FIGURE_COUNT)
-			prober->figures[test->save][run] = fc_bench_seconds() - start_s;
+			prober->figures[test->save][run] = seconds_for(test) - start_s;
 	}
 	for (uint64_t run = 0; run < bench->run_count && code == FC_OK; run++) {
 		fc_bench_engine_use(engine, bench->seed, run);
 		code = fc_bench_step(bench, error);
-		double start_s = test->is_on_ssd ? fc_bench_cpu_seconds() : fc_bench_seconds();
+		double start_s = seconds_for(test);
 		for (uint64_t i = 0; i < test->loads && code == FC_OK; i++)
 			code = fc_bench_engine_load(engine, &result, error);
-		double end_s = test->is_on_ssd ? fc_bench_cpu_seconds() : fc_bench_seconds();
-		prober->figures[test->load][run] = (end_s - start_s) / (double)test->loads;
-		if (test->is_on_ssd && code == FC_OK)
-			prober->window_commands = result.read_commands;
+		prober->figures[test->load][run] = (seconds_for(test) - start_s) / (double)test->loads;
+		if (code == FC_OK)
+			prober->commands[test->load] = result.read_commands;
 	}
+	prober->slices[test->load] = test->layers * test->blocks;
 	return code;
 }
 
@@ -474,37 +497,76 @@ static int test_sessions(struct prober *prober, const struct session_test *test,
 {
 	struct fc_bench *bench = prober->bench;
 	struct fc_bench_engine engine;
-	int code = fc_bench_engine_init(&engine, test->layers, test->blocks, test->bytes, bench->seed, error);
-	uint64_t budget_bytes = (engine.memory_bytes + (4ull << 20)) * bench->run_count + (64ull << 20);
-	if (test->load == LARGE_SLICES_LOAD_S)
-		prober->session_bytes = engine.memory_bytes;
+	int code = fc_bench_engine_init_among(&engine, test->layers, test->blocks, test->slots, test->slice_bytes,
+					      bench->seed, error);
+	/* Room for the slices, their checksums, and headers with a key for each block. */
+	uint64_t block_bytes = test->layers * (test->slice_bytes + 4) + 64;
+	uint64_t budget_bytes = (test->blocks * block_bytes + (4ull << 20)) * bench->run_count + (64ull << 20);
 	if (code == FC_OK)
 		code = fc_bench_engine_open(&engine, bench, test->is_on_ssd ? 0 : budget_bytes,
 					    test->is_on_ssd ? budget_bytes : 0, error);
 	if (code == FC_OK)
 		code = run_sessions(prober, test, &engine, error);
+	fc_bench_engine_close(&engine);
+	if (test->is_on_ssd)
+		(void)unlink(engine.arena_path); /* the next test's sessions have another shape */
 	fc_bench_engine_deinit(&engine);
+	return code;
+}
+
+/* Hardly any model's slices are whole lines of the processor's caches. */
+static uint64_t slice_bytes(int point)
+{
+	return (SLICE_BYTES_MIN << (SLICE_SHIFT * point)) + SLICE_ODD_BYTES;
+}
+
+/* A layer is one batch. One of small slices has fewer bytes than a whole one would: it is their number that takes time.
+ */
+static int run_slices(struct prober *prober, enum figure first, uint64_t layer_bytes, struct fc_error *error)
+{
+	const struct fc_bench *bench = prober->bench;
+	uint64_t kv_bytes = fc_bench_scaled(bench, SLICE_KV_BYTES, 0);
+	int code = FC_OK;
+	for (int point = 0; point < FC_BENCH_SLICE_POINTS && code == FC_OK; point++) {
+		uint64_t scaled_bytes = fc_bench_scaled(bench, layer_bytes, slice_bytes(point));
+		uint64_t blocks = scaled_bytes / slice_bytes(point);
+		struct session_test test = {
+			.load = (enum figure)(first + point),
+			.save = first + point == SAVE_POINT ? SAVE_CPU_S : FIGURE_COUNT,
+			.is_on_ssd = true,
+			.layers = FC_BENCH_LAYERS,
+			.blocks = blocks,
+			.slots = fc_max_u64(blocks, kv_bytes / FC_BENCH_LAYERS / slice_bytes(point)),
+			.slice_bytes = slice_bytes(point),
+			.loads = 1,
+		};
+		code = test_sessions(prober, &test, error);
+	}
 	return code;
 }
 
 static int run_copies(struct prober *prober, struct fc_error *error)
 {
-	uint64_t bytes = fc_bench_scaled(prober->bench, 64ull << 20, 4ull << 20);
-	uint64_t small_blocks = bytes / FC_BENCH_LAYERS / SMALL_SLICE_BYTES;
+	uint64_t layer_bytes = fc_bench_scaled(prober->bench, 64ull << 20, 4ull << 20) / FC_BENCH_LAYERS;
+	uint64_t small_blocks = layer_bytes / SMALL_SLICE_BYTES, large_bytes = layer_bytes / LARGE_BLOCKS;
+	const uint32_t many = FC_BENCH_LAYERS, small = SMALL_SLICE_BYTES;
 	const struct session_test tests[] = {
-		{LARGE_SLICES_LOAD_S, LARGE_SLICES_SAVE_S, false, FC_BENCH_LAYERS, LARGE_BLOCKS, bytes, 1},
-		{SMALL_SLICES_LOAD_S, FIGURE_COUNT, false, FC_BENCH_LAYERS, small_blocks, bytes, 1},
-		{MANY_LAYERS_S, FIGURE_COUNT, false, FC_BENCH_LAYERS, 1, FC_BENCH_LAYERS * SMALL_SLICE_BYTES,
-		 TINY_LOADS},
-		{ONE_LAYER_S, FIGURE_COUNT, false, 1, 1, SMALL_SLICE_BYTES, TINY_LOADS},
-		{WINDOW_S, FIGURE_COUNT, true, FC_BENCH_LAYERS, LARGE_BLOCKS, bytes, 1},
+		{MEMORY_LARGE_SLICES_S, FIGURE_COUNT, false, many, LARGE_BLOCKS, LARGE_BLOCKS, large_bytes, 1},
+		{MEMORY_SMALL_SLICES_S, FIGURE_COUNT, false, many, small_blocks, small_blocks, small, 1},
+		{MANY_LAYERS_S, FIGURE_COUNT, false, many, 1, 1, small, TINY_LOADS},
+		{ONE_LAYER_S, FIGURE_COUNT, false, 1, 1, 1, small, TINY_LOADS},
+		{MANY_WINDOWS_S, FIGURE_COUNT, true, many, 1, 1, small, TINY_LOADS},
+		{ONE_WINDOW_S, FIGURE_COUNT, true, 1, 1, 1, small, TINY_LOADS},
 	};
 	int code = FC_OK;
-	prober->large_slices = (uint64_t)FC_BENCH_LAYERS * LARGE_BLOCKS;
-	prober->small_slices = FC_BENCH_LAYERS * small_blocks;
+	prober->session_bytes = many * LARGE_BLOCKS * large_bytes;
+	prober->large_slices = (uint64_t)many * LARGE_BLOCKS;
+	prober->small_slices = many * small_blocks;
 	for (size_t i = 0; i < fc_array_len(tests) && code == FC_OK; i++)
 		code = test_sessions(prober, &tests[i], error);
-	return code;
+	if (code == FC_OK)
+		code = run_slices(prober, SLICES_S, FC_HOST_STREAMING_BYTES / 2, error);
+	return code == FC_OK ? run_slices(prober, LARGE_SLICES_S, FC_HOST_STREAMING_BYTES * 3 / 2, error) : code;
 }
 
 /* ---- the whole ---- */
@@ -541,12 +603,41 @@ static void conclude_curve(const struct prober *prober, struct fc_bench_profile 
 	}
 }
 
+static double slice_speed(const struct prober *prober, enum figure first, int point, double fixed_s, double command_s)
+{
+	enum figure figure = (enum figure)(first + point);
+	return speed((double)(prober->slices[figure] * slice_bytes(point)), median(prober, figure),
+		     fixed_s + (double)prober->commands[figure] * command_s);
+}
+
+/* Of loads from SSD: what each has besides one of hardly any bytes is its commands' and its slices'. */
+static void conclude_windows(const struct prober *prober, struct fc_bench_profile *profile)
+{
+	double command_s = profile->direct_command_s;
+	double many_s = median(prober, MANY_WINDOWS_S), one_s = median(prober, ONE_WINDOW_S);
+	double many_commands = (double)prober->commands[MANY_WINDOWS_S];
+	double layers_s = many_s - one_s - (many_commands - (double)prober->commands[ONE_WINDOW_S]) * command_s;
+	double fixed_s = many_s - many_commands * command_s;
+	profile->window_copy_s = at_least_zero(layers_s / (FC_BENCH_LAYERS - 1));
+	for (int point = 0; point < FC_BENCH_SLICE_POINTS; point++) {
+		profile->slice_bytes[point] = slice_bytes(point);
+		profile->slice_bytes_per_s[point] = slice_speed(prober, SLICES_S, point, fixed_s, command_s);
+		profile->large_slice_bytes_per_s[point] =
+			slice_speed(prober, LARGE_SLICES_S, point, fixed_s, command_s);
+	}
+	double slices = (double)prober->slices[SAVE_POINT];
+	profile->save_bytes_per_s =
+		speed(slices * (double)slice_bytes(SAVE_POINT - LARGE_SLICES_S), median(prober, SAVE_CPU_S),
+		      FC_BENCH_LAYERS * profile->copy_s + slices * profile->slice_s);
+}
+
 static void conclude(const struct prober *prober, struct fc_bench_profile *profile)
 {
 	double large_bytes = (double)profile->ssd_transfer_bytes, session_bytes = (double)prober->session_bytes;
 	profile->command_s = median(prober, SMALL_S);
 	profile->read_bytes_per_s = speed(large_bytes, median(prober, READ_S), profile->command_s);
 	profile->write_bytes_per_s = speed(large_bytes, median(prober, WRITE_S), profile->command_s);
+	profile->first_write_bytes_per_s = speed(large_bytes, prober->first_write_s, profile->command_s);
 	profile->latency_s = median(prober, AWAKE_S);
 	profile->wake_s = at_least_zero(median(prober, LONE_S) - profile->latency_s);
 	profile->has_joint_reports = prober->has_joint_reports;
@@ -559,17 +650,15 @@ static void conclude(const struct prober *prober, struct fc_bench_profile *profi
 	profile->file_open_s = median(prober, OPEN_S);
 	profile->memcpy_bytes_per_s = 1 / median(prober, MEMCPY_S);
 	double layers_s = median(prober, MANY_LAYERS_S) - median(prober, ONE_LAYER_S);
-	double large_s = median(prober, LARGE_SLICES_LOAD_S);
+	double large_s = median(prober, MEMORY_LARGE_SLICES_S);
 	profile->copy_s = at_least_zero(layers_s / (FC_BENCH_LAYERS - 1));
 	profile->load_s = at_least_zero(median(prober, ONE_LAYER_S) - profile->copy_s);
-	profile->slice_s = at_least_zero((median(prober, SMALL_SLICES_LOAD_S) - large_s) /
+	profile->slice_s = at_least_zero((median(prober, MEMORY_SMALL_SLICES_S) - large_s) /
 					 ((double)prober->small_slices - (double)prober->large_slices));
 	double fixed_s =
 		profile->load_s + FC_BENCH_LAYERS * profile->copy_s + (double)prober->large_slices * profile->slice_s;
 	profile->load_bytes_per_s = speed(session_bytes, large_s, fixed_s);
-	profile->window_bytes_per_s = speed(session_bytes, median(prober, WINDOW_S),
-					    fixed_s + (double)prober->window_commands * profile->direct_command_s);
-	profile->save_bytes_per_s = speed(session_bytes, median(prober, LARGE_SLICES_SAVE_S), fixed_s);
+	conclude_windows(prober, profile);
 }
 
 static int measure(struct prober *prober, struct fc_bench_profile *profile, struct fc_error *error)

@@ -4,6 +4,7 @@
 
 #include "base/check.h"
 #include "bench/profile.h"
+#include "device/host.h"
 #include "host/whole_file.h"
 #include "replay/hardware.h"
 #include "replay/live.h"
@@ -32,27 +33,31 @@ static void set_engine(struct fc_hardware *hardware, const struct fc_bench_profi
 {
 	hardware->workers = 1;
 	hardware->hbm_kv_bytes = fc_live_pool_bytes_max();
-	hardware->hbm_bytes_per_s = rounded(profile->window_bytes_per_s);
+	hardware->hbm_bytes_per_s = rounded(profile->large_slice_bytes_per_s[FC_BENCH_SLICE_POINTS - 1]);
 	hardware->prefill_tokens_per_s = INFINITY;
 	hardware->chunk_tokens = 1ull << 32;
 	hardware->batch_max = 1;
 	hardware->has_cpu_device = true;
 }
 
-static void print_curve(const struct fc_bench_profile *profile, char text[CURVE_TEXT_BYTES])
+static void print_curve(const uint64_t *bytes, const double *bytes_per_s, int count, char text[CURVE_TEXT_BYTES])
 {
 	size_t used = 0;
-	for (int i = 0; i < FC_BENCH_CURVE_POINTS; i++) {
+	for (int i = 0; i < count; i++) {
 		used += (size_t)snprintf(text + used, CURVE_TEXT_BYTES - used, "%s%llu=%llu", i > 0 ? "," : "",
-					 (unsigned long long)profile->curve_bytes[i],
-					 (unsigned long long)rounded(profile->curve_bytes_per_s[i]));
+					 (unsigned long long)bytes[i], (unsigned long long)rounded(bytes_per_s[i]));
 		fc_check(used < CURVE_TEXT_BYTES);
 	}
 }
 
-/* `curve` is borrowed. */
+/* Texts of a profile's curves. */
+struct curves {
+	char read[CURVE_TEXT_BYTES], slices[CURVE_TEXT_BYTES], large_slices[CURVE_TEXT_BYTES];
+};
+
+/* `curves` is borrowed. */
 static void set_node(struct fc_hardware *hardware, const struct fc_bench_profile *profile,
-		     const struct fc_config *config, const char *curve)
+		     const struct fc_config *config, const struct curves *curves)
 {
 	hardware->model = config->model;
 	hardware->memory_bytes = config->memory_bytes;
@@ -62,6 +67,10 @@ static void set_node(struct fc_hardware *hardware, const struct fc_bench_profile
 	hardware->link_down_bytes_per_s = rounded(profile->save_bytes_per_s);
 	hardware->copy_ns = in_ns(profile->copy_s);
 	hardware->slice_ns = in_ns(profile->slice_s);
+	hardware->window_copy_ns = in_ns(profile->window_copy_s);
+	hardware->window_curve = curves->slices;
+	hardware->window_large_curve = curves->large_slices;
+	hardware->window_large_bytes = FC_HOST_STREAMING_BYTES;
 	hardware->wake_ns = in_ns(profile->wake_s);
 	hardware->load_ns = in_ns(profile->load_s);
 	hardware->ssd_count = 1;
@@ -69,8 +78,9 @@ static void set_node(struct fc_hardware *hardware, const struct fc_bench_profile
 	hardware->ssd_stripe_bytes = NO_STRIPES;
 	hardware->ssd_transfer_bytes = profile->ssd_transfer_bytes;
 	hardware->ssd_read_bytes_per_s = rounded(profile->read_bytes_per_s);
-	hardware->ssd_read_curve = curve;
+	hardware->ssd_read_curve = curves->read;
 	hardware->ssd_write_bytes_per_s = rounded(profile->write_bytes_per_s);
+	hardware->ssd_first_write_bytes_per_s = rounded(profile->first_write_bytes_per_s);
 	hardware->ssd_command_ns = in_ns(profile->command_s);
 	hardware->ssd_latency_ns = in_ns(profile->latency_s);
 	hardware->ssd_sync_ns = in_ns(profile->sync_s);
@@ -85,7 +95,7 @@ static const struct fc_hardware_origin origins[] = {
 	{"model", "--model"},
 	{"workers", "a live replay has one engine"},
 	{"hbm_kv_bytes", "what a live replay gives its engine at most, 40 % of memory"},
-	{"hbm_bytes_per_s", "measured: processor time of the same session's load from SSD, besides its fixed parts"},
+	{"hbm_bytes_per_s", "measured: the last speed of window_large_curve"},
 	{"prefill_tokens_per_s", "modelled by a live replay as well: --prefill"},
 	{"prefill_context_tokens", "a live replay's engine knows no context"},
 	{"step_ns", "nor anything besides tokens"},
@@ -100,9 +110,15 @@ static const struct fc_hardware_origin origins[] = {
 	{"ssd_bytes", "--ssd"},
 	{"dram_bytes_per_s", "measured: memcpy, two threads"},
 	{"link_up_bytes_per_s", "measured: load of a session in memory with its checksums, besides its fixed parts"},
-	{"link_down_bytes_per_s", "measured: the same session saved"},
+	{"link_down_bytes_per_s", "measured: processor time of a session saved to SSD, besides its fixed parts"},
 	{"copy_ns", "measured: what a layer adds to a load of next to nothing"},
 	{"slice_ns", "measured: what a slice adds, sessions of small and of large slices"},
+	{"window_copy_ns",
+	 "measured: processor time that a layer adds to a load from SSD of next to nothing, besides its commands"},
+	{"window_curve",
+	 "measured: speed by the bytes of a slice, processor time of loads from SSD besides commands and layers"},
+	{"window_large_curve", "measured: the same with layers that are copied past the caches"},
+	{"window_large_bytes", "from so many on they are"},
 	{"wake_ns", "measured: reads of 4 KiB, one after the other, by a thread that sleeps and one that does not"},
 	{"load_ns", "measured: a load of next to nothing, from another thread"},
 	{"ssd_count", "one file system"},
@@ -112,6 +128,7 @@ static const struct fc_hardware_origin origins[] = {
 	{"ssd_read_bytes_per_s", "measured: commands of ssd_transfer_bytes, 16 at once, sequential"},
 	{"ssd_read_curve", "measured: speed with so many bytes under way, in 4 commands or as many as they take"},
 	{"ssd_write_bytes_per_s", "measured: commands of ssd_transfer_bytes, 16 at once, sequential"},
+	{"ssd_first_write_bytes_per_s", "measured: the first of these over the new file"},
 	{"ssd_command_ns", "measured: reads of 4 KiB, 64 at once, random places; one's share"},
 	{"ssd_latency_ns", "measured: reads of 4 KiB, one after the other, by a thread that does not sleep"},
 	{"ssd_sync_ns", "measured: after a write of 4 KiB"},
@@ -170,13 +187,15 @@ int fc_bench_write_profile(struct fc_bench *bench, const struct fc_config *confi
 {
 	struct fc_bench_profile profile;
 	struct fc_hardware hardware = {0};
-	char curve[CURVE_TEXT_BYTES];
+	struct curves curves;
 	int code = fc_bench_profile(bench, &profile, error);
 	if (code != FC_OK)
 		return code;
-	print_curve(&profile, curve);
+	print_curve(profile.curve_bytes, profile.curve_bytes_per_s, FC_BENCH_CURVE_POINTS, curves.read);
+	print_curve(profile.slice_bytes, profile.slice_bytes_per_s, FC_BENCH_SLICE_POINTS, curves.slices);
+	print_curve(profile.slice_bytes, profile.large_slice_bytes_per_s, FC_BENCH_SLICE_POINTS, curves.large_slices);
 	set_engine(&hardware, &profile);
-	set_node(&hardware, &profile, config, curve);
+	set_node(&hardware, &profile, config, &curves);
 	code = write_file(bench, &profile, &hardware, config->profile_path, error);
 	return code == FC_OK && strcmp(config->profile_path, "-") != 0 ? read_back(config->profile_path, error) : code;
 }

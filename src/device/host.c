@@ -14,8 +14,6 @@
 #include <string.h>
 
 #define HOST_MAGIC 0x46434b44484f5354ull
-/* A larger batch would only push other things out of the caches. */
-#define STREAMING_BYTES_MIN ((uint64_t)2 << 20)
 #define STREAMING_SLICE_BYTES_MIN 256 /* smaller ones have too few whole lines */
 #define LINE_BYTES 64
 #define PREFETCH_BYTES_MAX 512
@@ -67,9 +65,9 @@ static bool is_larger_than_caches(const struct fc_copy_batch *batch)
 {
 	uint64_t bytes = 0;
 
-	for (uint64_t i = 0; i < batch->copy_count && bytes < STREAMING_BYTES_MIN; i++)
+	for (uint64_t i = 0; i < batch->copy_count && bytes < FC_HOST_STREAMING_BYTES; i++)
 		bytes += batch->copies[i].bytes;
-	return bytes >= STREAMING_BYTES_MIN;
+	return bytes >= FC_HOST_STREAMING_BYTES;
 }
 
 /* Asks for what the copy will stumble over: the first bytes of its source, since no hardware foresees the jump to them,

@@ -4,6 +4,9 @@
 
 #include "device/device.h"
 
+/* A batch of so many bytes is copied past the processor's caches: it would only push other things out of them. */
+#define FC_HOST_STREAMING_BYTES ((uint64_t)2 << 20)
+
 /* Opens a host device; close it with fc_device_close(). Each poll() does one batch, with its checksums, at close to
  * the speed of memcpy(), and calls its done_cb; 0 means that none waits.
  *

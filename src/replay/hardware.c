@@ -64,6 +64,10 @@ static const struct fc_option rows[] = {
 	SPEED(link_down_bytes_per_s),
 	TIME(copy_ns),
 	TIME(slice_ns),
+	TIME(window_copy_ns),
+	{.name = "window_curve", .type = FC_OPTION_TEXT, .field_offset = FIELD(window_curve)},
+	{.name = "window_large_curve", .type = FC_OPTION_TEXT, .field_offset = FIELD(window_large_curve)},
+	BYTES(window_large_bytes, 0),
 	TIME(wake_ns),
 	TIME(load_ns),
 	COUNT(ssd_count, 1, 256),
@@ -73,6 +77,7 @@ static const struct fc_option rows[] = {
 	SPEED(ssd_read_bytes_per_s),
 	{.name = "ssd_read_curve", .type = FC_OPTION_TEXT, .field_offset = FIELD(ssd_read_curve)},
 	SPEED(ssd_write_bytes_per_s),
+	SPEED(ssd_first_write_bytes_per_s),
 	TIME(ssd_command_ns),
 	TIME(ssd_latency_ns),
 	TIME(ssd_sync_ns),
@@ -155,11 +160,29 @@ uint64_t fc_speed_at(const struct fc_speed_curve *curve, uint64_t bytes)
 
 /* ---- reading ---- */
 
-/* A text outlives the file that it was read from. */
-static const char *keep_text(struct fc_hardware *hardware, const struct fc_option *row, const char *text)
+/* Texts outlive the file that they were read from. */
+static const struct {
+	size_t text_offset, curve_offset; /* 0: no curve; that of the name is the first field */
+} texts[] = {
+	{FIELD(model), 0},
+	{FIELD(ssd_read_curve), FIELD(read_curve)},
+	{FIELD(window_curve), FIELD(slice_curve)},
+	{FIELD(window_large_curve), FIELD(large_slice_curve)},
+};
+
+/* Keeps a copy of the text in `*value`, and reads it where it is a curve. */
+static int read_text(const struct reader *reader, const struct fc_option *row, const char *place, const char **value)
 {
-	char **owned = &hardware->owned_texts[row->field_offset == FIELD(model) ? 0 : 1];
-	return *owned = strdup(text);
+	size_t i = 0;
+	while (texts[i].text_offset != row->field_offset)
+		fc_check(++i < fc_array_len(texts));
+	*value = reader->hardware->owned_texts[i] = strdup(*value);
+	if (*value == NULL)
+		return fc_error_set(reader->error, FC_ENOMEM, "no memory for %s", reader->path);
+	if (texts[i].curve_offset == 0)
+		return FC_OK;
+	struct fc_speed_curve *curve = (void *)((char *)reader->hardware + texts[i].curve_offset);
+	return read_curve(curve, *value, place, reader->error);
 }
 
 static int on_pair(void *context, const struct fc_pair *pair)
@@ -176,14 +199,9 @@ static int on_pair(void *context, const struct fc_pair *pair)
 		return fc_error_set(reader->error, FC_EINVAL, "%s:%zu: \"%s\" stands twice, first in line %zu",
 				    reader->path, pair->line, pair->key, *seen_at);
 	*seen_at = pair->line;
-	if (row->type == FC_OPTION_TEXT) {
-		value = keep_text(reader->hardware, row, pair->value);
-		if (value == NULL)
-			return fc_error_set(reader->error, FC_ENOMEM, "no memory for %s", reader->path);
-	}
 	snprintf(place, sizeof(place), "%.160s:%zu: %s", reader->path, pair->line, pair->key);
-	if (row->field_offset == FIELD(ssd_read_curve)) {
-		int code = read_curve(&reader->hardware->read_curve, value, place, reader->error);
+	if (row->type == FC_OPTION_TEXT) {
+		int code = read_text(reader, row, place, &value);
 		if (code != FC_OK)
 			return code;
 	}

@@ -12,11 +12,11 @@
 
 #define FC_SPEED_POINTS_MAX 16
 
-/* How fast a drive reads with so many bytes under way. */
+/* How fast a drive reads with so many bytes under way, or a thread copies slices of so many bytes. */
 struct fc_speed_curve {
 	uint64_t bytes[FC_SPEED_POINTS_MAX]; /* ascending */
 	uint64_t bytes_per_s[FC_SPEED_POINTS_MAX];
-	uint64_t count; /* 0: always ssd_read_bytes_per_s */
+	uint64_t count; /* 0: one speed for all */
 };
 
 struct fc_hardware {
@@ -45,6 +45,13 @@ struct fc_hardware {
 	uint64_t link_down_bytes_per_s;   /* device to host */
 	uint64_t copy_ns;                 /* to start a copy on a device */
 	uint64_t slice_ns;                /* for each slice of a copy, besides its bytes */
+	/* With has_cpu_device, out of a window: to have it filled and start its copy, and the copy's speed by the bytes
+	 * of a slice, "none" or "BYTES=SPEED,...", in batches below and from window_large_bytes. None: slice_ns, and
+	 * hbm_bytes_per_s. */
+	uint64_t window_copy_ns;
+	const char *window_curve, *window_large_curve;
+	struct fc_speed_curve slice_curve, large_slice_curve; /* the same */
+	uint64_t window_large_bytes;
 	uint64_t wake_ns;                 /* with has_cpu_device: until its thread, asleep, hears of a command's end */
 	uint64_t load_ns;                 /* for each load, besides its copies and commands: hand-offs and look-ups */
 	uint64_t ssd_count;               /* drives, striped */
@@ -55,16 +62,17 @@ struct fc_hardware {
 	const char *ssd_read_curve;       /* as it stands in the profile: "none", or "BYTES=SPEED,..." */
 	struct fc_speed_curve read_curve; /* the same, of each drive */
 	uint64_t ssd_write_bytes_per_s;
-	uint64_t ssd_command_ns;          /* that a drive is busy with a command besides its bytes: 1 / its IOPS */
-	uint64_t ssd_latency_ns;          /* from a command to its end on an idle drive, besides its bytes */
-	uint64_t ssd_sync_ns;             /* to make what is written durable */
-	bool has_joint_reports;           /* a drive reports what it has done when it has nothing left to do */
+	uint64_t ssd_first_write_bytes_per_s; /* where the arena was never written to */
+	uint64_t ssd_command_ns;              /* that a drive is busy with a command besides its bytes: 1 / its IOPS */
+	uint64_t ssd_latency_ns;              /* from a command to its end on an idle drive, besides its bytes */
+	uint64_t ssd_sync_ns;                 /* to make what is written durable */
+	bool has_joint_reports;               /* a drive reports what it has done when it has nothing left to do */
 	uint64_t direct_command_ns;       /* software of a read that goes straight to the device, for each command */
 	uint64_t kernel_command_ns;       /* of one that goes through the kernel's file system and page cache */
 	uint64_t kernel_copy_bytes_per_s; /* of a thread that copies out of the page cache */
 	uint64_t file_open_ns;            /* to open and close a file */
 
-	char *owned_texts[2]; /* model, ssd_read_curve */
+	char *owned_texts[4]; /* model, ssd_read_curve, window_curve, window_large_curve */
 };
 
 /* Finds a profile by name (in the source's or the installed folder) or by path, and reads it. Every

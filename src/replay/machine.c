@@ -60,37 +60,41 @@ static uint64_t waking_ns(const struct fc_hardware *hardware, const struct fc_dr
 	return hardware->ssd_latency_ns - fc_min_u64(hardware->ssd_latency_ns, hardware->ssd_command_ns);
 }
 
+enum access { READ, WRITE, FIRST_WRITE };
+
 /* The part of one command, or of several, that falls on one drive. */
 static uint64_t use_drive(struct fc_machine *machine, uint64_t from_ns, uint64_t stripe, uint64_t bytes,
-			  uint64_t commands, bool is_read)
+			  uint64_t commands, enum access access)
 {
 	const struct fc_hardware *hardware = machine->hardware;
 	struct fc_drive *drive = &machine->drives[stripe % hardware->ssd_count];
-	uint64_t bytes_per_s = is_read ? read_speed(machine, drive, from_ns, bytes) : hardware->ssd_write_bytes_per_s;
+	uint64_t bytes_per_s = access == READ    ? read_speed(machine, drive, from_ns, bytes)
+			       : access == WRITE ? hardware->ssd_write_bytes_per_s
+						 : hardware->ssd_first_write_bytes_per_s;
 	drive->pipe.bytes += bytes;
 	uint64_t end_ns = fc_pipe_occupy(&drive->pipe, from_ns + waking_ns(hardware, drive, from_ns),
 					 commands * hardware->ssd_command_ns + fc_transfer_ns(bytes, bytes_per_s));
-	if (is_read && hardware->read_curve.count > 0)
+	if (access == READ && hardware->read_curve.count > 0)
 		note_read(drive, end_ns, bytes);
 	return end_ns;
 }
 
 static uint64_t spread(struct fc_machine *machine, uint64_t from_ns, uint64_t offset, uint64_t bytes,
-		       uint64_t unit_bytes, bool is_read, uint64_t *command_count)
+		       uint64_t unit_bytes, enum access access, uint64_t *command_count)
 {
 	uint64_t stripe_bytes = machine->hardware->ssd_stripe_bytes, end_ns = from_ns;
 	for (uint64_t at = offset, end = offset + bytes; at < end;) {
 		uint64_t stripe = at / stripe_bytes;
 		uint64_t part = fc_min_u64(end, (stripe + 1) * stripe_bytes) - at;
 		uint64_t commands = unit_bytes == 0 ? 1 : (part + unit_bytes - 1) / unit_bytes;
-		end_ns = fc_max_u64(end_ns, use_drive(machine, from_ns, stripe, part, commands, is_read));
+		end_ns = fc_max_u64(end_ns, use_drive(machine, from_ns, stripe, part, commands, access));
 		*command_count += commands;
 		at += part;
 	}
 	if (machine->hardware->has_joint_reports)
 		return end_ns;
 	/* What a curve says includes the latency of its commands: then it is only the least that one takes. */
-	if (is_read && machine->hardware->read_curve.count > 0)
+	if (access == READ && machine->hardware->read_curve.count > 0)
 		return fc_max_u64(end_ns, from_ns + machine->hardware->ssd_latency_ns);
 	return end_ns + machine->hardware->ssd_latency_ns;
 }
@@ -98,16 +102,16 @@ static uint64_t spread(struct fc_machine *machine, uint64_t from_ns, uint64_t of
 uint64_t fc_machine_read(struct fc_machine *machine, uint64_t from_ns, uint64_t offset, uint64_t bytes,
 			 uint64_t unit_bytes)
 {
-	uint64_t end_ns = spread(machine, from_ns, offset, bytes, unit_bytes, true, &machine->read_commands);
+	uint64_t end_ns = spread(machine, from_ns, offset, bytes, unit_bytes, READ, &machine->read_commands);
 	machine->bytes_read += bytes;
 	fc_series_add(&machine->read_series, end_ns, bytes);
 	return end_ns;
 }
 
-uint64_t fc_machine_write(struct fc_machine *machine, uint64_t from_ns, uint64_t offset, uint64_t bytes)
+uint64_t fc_machine_write(struct fc_machine *machine, uint64_t from_ns, uint64_t offset, uint64_t bytes, bool is_first)
 {
 	machine->bytes_written += bytes;
-	return spread(machine, from_ns, offset, bytes, 0, false, &machine->write_commands);
+	return spread(machine, from_ns, offset, bytes, 0, is_first ? FIRST_WRITE : WRITE, &machine->write_commands);
 }
 
 uint64_t fc_machine_sync(struct fc_machine *machine, uint64_t from_ns)

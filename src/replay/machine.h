@@ -79,7 +79,8 @@ void fc_machine_deinit(struct fc_machine *machine);
  * Every piece on one drive is a command, or as many as it has units of `unit_bytes` (0: one). */
 uint64_t fc_machine_read(struct fc_machine *machine, uint64_t from_ns, uint64_t offset, uint64_t bytes,
 			 uint64_t unit_bytes);
-uint64_t fc_machine_write(struct fc_machine *machine, uint64_t from_ns, uint64_t offset, uint64_t bytes);
+/* The same for a write; `is_first`: nothing was ever written there. */
+uint64_t fc_machine_write(struct fc_machine *machine, uint64_t from_ns, uint64_t offset, uint64_t bytes, bool is_first);
 /* All of the drives. */
 uint64_t fc_machine_sync(struct fc_machine *machine, uint64_t from_ns);
 

@@ -7,6 +7,7 @@
 #include <sys/mman.h>
 
 #define ARENA_ALIGN 4096u
+#define WRITTEN_UNIT_BYTES (64ull << 10)
 
 /* One command or batch under way. */
 struct flight {
@@ -43,6 +44,7 @@ struct fc_timed {
 	struct fc_link free_flights, done_ios, done_batches;
 	struct fc_paged_layer *layers;
 	uint64_t layer_count; /* of a worker */
+	bool *is_written;     /* by unit of the SSD's arena; NULL: it makes no difference */
 };
 
 static struct fc_timed *timed_of(struct fc_media *media)
@@ -192,6 +194,20 @@ static uint64_t through_path(struct fc_timed *timed, const struct fc_io *io, uin
 	return fc_pipe_move(link, *from_ns, io->bytes);
 }
 
+/* Notes what is written to. A command is about space that was all in use before, or none of it, but for a header's. */
+static bool is_first_write(struct fc_timed *timed, const struct fc_io *io)
+{
+	bool is_first = false;
+	if (timed->is_written == NULL)
+		return false;
+	for (uint64_t at = io->offset / WRITTEN_UNIT_BYTES; at <= (io->offset + io->bytes - 1) / WRITTEN_UNIT_BYTES;
+	     at++) {
+		is_first = is_first || !timed->is_written[at];
+		timed->is_written[at] = true;
+	}
+	return is_first;
+}
+
 static void ssd_submit(struct fc_media *media, struct fc_io *io)
 {
 	struct fc_timed *timed = timed_of(media);
@@ -214,7 +230,7 @@ static void ssd_submit(struct fc_media *media, struct fc_io *io)
 		media->counters.read_commands += commands;
 		media->counters.bytes_read += io->bytes;
 	} else {
-		end_ns = fc_machine_write(machine, from_ns, io->offset, io->bytes);
+		end_ns = fc_machine_write(machine, from_ns, io->offset, io->bytes, is_first_write(timed, io));
 		media->counters.write_commands++;
 		media->counters.bytes_written += io->bytes;
 	}
@@ -269,14 +285,9 @@ static uint32_t worker_of(const struct fc_timed *timed, const struct fc_copy *co
 }
 
 /* A copy is a piece of many slices (fc_device.takes_pieces), or one slice between two arenas. */
-static uint64_t slice_count(const struct fc_copy_batch *batch)
+static uint64_t slice_count(const struct fc_copy *copy)
 {
-	uint64_t count = 0;
-	for (uint64_t i = 0; i < batch->copy_count; i++) {
-		const struct fc_copy *copy = &batch->copies[i];
-		count += copy->paged == NULL ? 1 : copy->bytes / copy->paged->piece_stride_bytes;
-	}
-	return count;
+	return copy->paged == NULL ? 1 : fc_max_u64(copy->bytes / copy->paged->piece_stride_bytes, 1);
 }
 
 /* A GPU: what lies in a window is on the device already; what lies in the arena comes over the link. Returns the end.
@@ -285,15 +296,32 @@ static uint64_t copy_by_device(struct fc_timed *timed, const struct fc_copy_batc
 			       uint64_t link_bytes)
 {
 	struct fc_machine *machine = timed->opts.machine;
-	uint64_t now_ns = world_of(timed)->now_ns;
+	uint64_t now_ns = world_of(timed)->now_ns, slices = 0;
 	uint64_t end_ns = fc_pipe_move(&timed->hbm, now_ns, window_bytes);
+	for (uint64_t i = 0; i < batch->copy_count; i++)
+		slices += slice_count(&batch->copies[i]);
 	if (link_bytes > 0) {
 		struct fc_link_pair *links = &machine->links[worker_of(timed, &batch->copies[0])];
 		bool is_up = batch->direction != FC_COPY_GATHER;
 		uint64_t link_end_ns = fc_pipe_move(is_up ? &links->up : &links->down, now_ns, link_bytes);
 		end_ns = fc_max_u64(end_ns, fc_max_u64(link_end_ns, fc_pipe_move(&machine->dram, now_ns, link_bytes)));
 	}
-	return end_ns + machine->hardware->copy_ns + slice_count(batch) * machine->hardware->slice_ns;
+	return end_ns + machine->hardware->copy_ns + slices * machine->hardware->slice_ns;
+}
+
+static uint64_t thread_copy_ns(const struct fc_timed *timed, const struct fc_copy *copy, bool is_gather, bool is_large)
+{
+	const struct fc_hardware *hardware = hardware_of(timed);
+	bool is_from_window = !is_gather && is_in_window(timed, copy->flat);
+	uint64_t slices = slice_count(copy), bytes_per_s = hardware->link_up_bytes_per_s;
+	const struct fc_speed_curve *curve = is_large ? &hardware->large_slice_curve : &hardware->slice_curve;
+	if (is_from_window && curve->count > 0)
+		return fc_transfer_ns(copy->bytes, fc_speed_at(curve, copy->bytes / slices));
+	if (is_gather)
+		bytes_per_s = hardware->link_down_bytes_per_s;
+	else if (is_from_window)
+		bytes_per_s = hardware->hbm_bytes_per_s;
+	return fc_transfer_ns(copy->bytes, bytes_per_s) + slices * hardware->slice_ns;
 }
 
 /* A CPU does one batch after the other, wherever the bytes lie. */
@@ -303,12 +331,10 @@ static void copy_by_thread(struct fc_timed *timed, struct fc_copy_batch *batch, 
 	const struct fc_hardware *hardware = hardware_of(timed);
 	struct flight *flight = take_flight(timed, NULL, batch);
 	bool is_gather = batch->direction == FC_COPY_GATHER;
-	flight->busy_ns = hardware->copy_ns + slice_count(batch) * hardware->slice_ns;
-	if (is_gather)
-		flight->busy_ns += fc_transfer_ns(window_bytes + link_bytes, hardware->link_down_bytes_per_s);
-	else
-		flight->busy_ns += fc_transfer_ns(window_bytes, hardware->hbm_bytes_per_s) +
-				   fc_transfer_ns(link_bytes, hardware->link_up_bytes_per_s);
+	bool is_large = window_bytes + link_bytes >= hardware->window_large_bytes;
+	flight->busy_ns = !is_gather && window_bytes > 0 ? hardware->window_copy_ns : hardware->copy_ns;
+	for (uint64_t i = 0; i < batch->copy_count; i++)
+		flight->busy_ns += thread_copy_ns(timed, &batch->copies[i], is_gather, is_large);
 	fc_list_push(&timed->waiting_batches, &flight->link);
 	start_copy(timed);
 }
@@ -390,6 +416,12 @@ static int make_media(struct fc_timed *timed)
 		.is_durable = true,
 		.is_new = true,
 	};
+	const struct fc_hardware *hardware = opts->machine->hardware;
+	if (hardware->ssd_first_write_bytes_per_s != hardware->ssd_write_bytes_per_s) {
+		timed->is_written = calloc(opts->ssd_bytes / WRITTEN_UNIT_BYTES + 1, sizeof(*timed->is_written));
+		if (timed->is_written == NULL)
+			return FC_ENOMEM;
+	}
 	fc_list_init(&timed->memory.done);
 	timed->memory.media = (struct fc_media){
 		.ops = &memory_ops,
@@ -463,6 +495,7 @@ void fc_timed_free(struct fc_timed *timed)
 		fc_check(munmap(timed->memory.media.map, timed->opts.memory_bytes) == 0);
 	free(timed->paths);
 	free(timed->layers);
+	free(timed->is_written);
 	free(timed);
 }
 

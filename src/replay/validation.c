@@ -11,8 +11,8 @@
 
 #define RUNS_MAX 1000
 
-const char *const fc_validation_headings[FC_VALIDATION_COLUMNS] = {"workload",   "compared", "live",  "simulated",
-								   "difference", "allowed",  "result"};
+const char *const fc_validation_headings[FC_VALIDATION_COLUMNS] = {"workload",   "compared",     "live",    "simulated",
+								   "difference", "live to live", "allowed", "result"};
 
 bool fc_validation_difference(const struct fc_validation_row *row, double *difference)
 {
@@ -23,6 +23,19 @@ bool fc_validation_difference(const struct fc_validation_row *row, double *diffe
 		return false;
 	*difference *= 100 / row->live;
 	return true;
+}
+
+void fc_validation_set_spread(struct fc_validation_row *row, const double *live, uint64_t count)
+{
+	double lowest = live[0], highest = live[0];
+	for (uint64_t i = 1; i < count; i++) {
+		lowest = fmin(lowest, live[i]);
+		highest = fmax(highest, live[i]);
+	}
+	row->has_spread = count > 1 && (row->is_in_points || row->live > 0 || highest == lowest);
+	row->spread = highest - lowest;
+	if (!row->is_in_points && row->spread > 0 && row->live > 0)
+		row->spread *= 100 / row->live;
 }
 
 bool fc_validation_is_met(const struct fc_validation_row *row)
@@ -52,11 +65,15 @@ void fc_validation_cells(const struct fc_validation_row *row,
 		snprintf(cells[4], FC_VALIDATION_TEXT_BYTES, "%+.2f %s", difference, unit);
 	else
 		snprintf(cells[4], FC_VALIDATION_TEXT_BYTES, "n/a");
-	if (row->has_allowed)
-		snprintf(cells[5], FC_VALIDATION_TEXT_BYTES, "%g %s", row->allowed, unit);
+	if (row->has_spread)
+		snprintf(cells[5], FC_VALIDATION_TEXT_BYTES, "%.2f %s", row->spread, unit);
 	else
 		snprintf(cells[5], FC_VALIDATION_TEXT_BYTES, "-");
-	snprintf(cells[6], FC_VALIDATION_TEXT_BYTES, "%s",
+	if (row->has_allowed)
+		snprintf(cells[6], FC_VALIDATION_TEXT_BYTES, "%g %s", row->allowed, unit);
+	else
+		snprintf(cells[6], FC_VALIDATION_TEXT_BYTES, "-");
+	snprintf(cells[7], FC_VALIDATION_TEXT_BYTES, "%s",
 		 !row->has_allowed           ? "-"
 		 : fc_validation_is_met(row) ? "met"
 					     : "missed");
@@ -79,7 +96,9 @@ int fc_validation_report(const struct fc_validation *validation, struct fc_page 
 	snprintf(lead, sizeof(lead),
 		 "The same traces through a real store on a real disk, and simulated with a profile of that machine: "
 		 "medians "
-		 "of %llu runs of each. Measured on %s; %s. What missed its target stands out.",
+		 "of %llu runs of each, and how much the live runs differ among themselves. Measured on %s; %s. What "
+		 "missed "
+		 "its target stands out.",
 		 (unsigned long long)validation->runs, validation->date, validation->machine);
 	struct fc_page_table table = {fc_validation_headings, cells, is_marked, FC_VALIDATION_COLUMNS, count};
 	if (code == FC_OK) {
@@ -98,10 +117,11 @@ static json_t *row_json(const struct fc_validation_row *row)
 {
 	double difference;
 	bool has_difference = fc_validation_difference(row, &difference);
-	return json_pack("{s:s, s:s, s:s, s:f, s:f, s:o, s:s, s:o, s:o}", "workload", row->workload, "what", row->what,
-			 "unit", row->unit, "live", row->live, "simulated", row->simulated, "difference",
+	return json_pack("{s:s, s:s, s:s, s:f, s:f, s:o, s:s, s:o, s:o, s:o}", "workload", row->workload, "what",
+			 row->what, "unit", row->unit, "live", row->live, "simulated", row->simulated, "difference",
 			 has_difference ? json_real(difference) : json_null(), "difference_unit",
-			 row->is_in_points ? "points" : "%", "allowed",
+			 row->is_in_points ? "points" : "%", "live_spread",
+			 row->has_spread ? json_real(row->spread) : json_null(), "allowed",
 			 row->has_allowed ? json_real(row->allowed) : json_null(), "met",
 			 row->has_allowed ? json_boolean(fc_validation_is_met(row)) : json_null());
 }
@@ -163,7 +183,11 @@ static int read_judgement(const struct reader *reader, const json_t *object, str
 	if (!row->is_in_points && strcmp(unit_text, "%") != 0)
 		return refuse(reader, "difference_unit", unit, "\"points\" or \"%\"");
 	row->has_allowed = !json_is_null(allowed);
-	return row->has_allowed ? read_number(reader, object, "allowed", &row->allowed) : FC_OK;
+	row->has_spread = !json_is_null(json_object_get(object, "live_spread"));
+	int code = row->has_spread ? read_number(reader, object, "live_spread", &row->spread) : FC_OK;
+	if (code == FC_OK && row->has_allowed)
+		code = read_number(reader, object, "allowed", &row->allowed);
+	return code;
 }
 
 static int read_row(struct reader *reader, const json_t *object, struct fc_validation_row *row)

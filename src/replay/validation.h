@@ -16,6 +16,9 @@ struct fc_validation_row {
 	char what[FC_VALIDATION_TEXT_BYTES];     /* what is compared */
 	char unit[FC_VALIDATION_TEXT_BYTES];     /* of both values */
 	double live, simulated;
+	/* How much the live runs differ among themselves, highest less lowest, in what the difference is in. */
+	double spread;
+	bool has_spread;   /* there were several */
 	bool is_in_points; /* the difference is simulated - live; else its share of live, in percent */
 	bool has_allowed;  /* false: shown, and not judged */
 	double allowed;    /* largest difference, either way */
@@ -32,11 +35,14 @@ struct fc_validation {
 /* False: there is none, for live is 0 and simulated is not. */
 bool fc_validation_difference(const struct fc_validation_row *row, double *difference);
 
+/* Sets the spread of `count` live values, of which row->live is the median. */
+void fc_validation_set_spread(struct fc_validation_row *row, const double *live, uint64_t count);
+
 /* Within what is allowed; false for a row without a difference. */
 bool fc_validation_is_met(const struct fc_validation_row *row);
 
 /* Cells as a table shows them, in the order of fc_validation_headings. */
-#define FC_VALIDATION_COLUMNS 7
+#define FC_VALIDATION_COLUMNS 8
 extern const char *const fc_validation_headings[FC_VALIDATION_COLUMNS];
 void fc_validation_cells(const struct fc_validation_row *row,
 			 char cells[FC_VALIDATION_COLUMNS][FC_VALIDATION_TEXT_BYTES]);

@@ -10,13 +10,13 @@ complain() { echo "$*"; failed=1; }
 page() { "$FLATCAKE" replay --simulate --report "$work/page.html" "$@" "$work/trace.tar" >"$work/out" 2>"$work/err"; }
 
 row() { # live, simulated, allowed
-	echo "{\"workload\": \"w\", \"what\": \"<hit> rate\", \"unit\": \"%\", \"live\": $1, \"simulated\": $2, \"difference_unit\": \"points\", \"allowed\": $3}"
+	echo "{\"workload\": \"w\", \"what\": \"<hit> rate\", \"unit\": \"%\", \"live\": $1, \"simulated\": $2, \"difference_unit\": \"points\", \"live_spread\": ${4:-0.25}, \"allowed\": $3}"
 }
 file() { echo "{\"date\": \"2026-01-31\", \"machine\": \"2 processors\", \"runs\": ${2:-3}, \"rows\": [$1]}" >"$work/v.json"; }
 
-file "$(row 90 90.4 0.5), $(row 90 90.6 0.5), $(row 1 2 null)"
+file "$(row 90 90.4 0.5), $(row 90 90.6 0.5 null), $(row 1 2 null 1.75)"
 page --validation "$work/v.json" || complain "refused: $(cat "$work/err")"
-for text in 'Is the simulator right?' '2026-01-31; 2 processors' 'medians of 3 runs' '+0.40 points' '+0.60 points' '&lt;hit&gt; rate'; do
+for text in 'Is the simulator right?' '2026-01-31; 2 processors' 'medians of 3 runs' '+0.40 points' '+0.60 points' '>0.25 points<' '>1.75 points<' '&lt;hit&gt; rate'; do
 	grep -qF -e "$text" "$work/page.html" || complain "the page has no \"$text\""
 done
 [ "$(grep -o '>met<' "$work/page.html" | wc -l)" = 1 ] || complain "not one row is met"
@@ -34,6 +34,8 @@ file "$(row 1 1 1), $(row 1 -2 1)"
 refused 'rows[1].simulated is -2; a number from 0 is allowed'
 file "$(row 1 1 '"all"')"
 refused 'rows[0].allowed is "all"; a number from 0 is allowed'
+file "$(row 1 1 1 -1)"
+refused 'rows[0].live_spread is -1; a number from 0 is allowed'
 file "$(row 1 1 1 | sed 's/points/pints/')"
 refused 'rows[0].difference_unit is "pints"; "points" or "%" is allowed'
 file "$(row 1 1 1 | sed 's/"unit": "%", //')"

@@ -27,7 +27,7 @@ rules() {
 	config   system base config
 	report   system base host report trace
 	replay   system base format host clock catalog cio sched core media device store trace config report replay cli/table.h cli/progress.h cli/json_file.h
-	bench    system base format host clock media catalog daemon bench
+	bench    system base format host clock media device/host.h catalog daemon bench
 	cli      system base format host clock media device catalog cio sched store trace analyze sim config report replay bench cli
 	END
 }

@@ -111,6 +111,7 @@ static struct story *make_story(const char *policy)
 		.ssd_transfer_bytes = 4 << 20,
 		.ssd_read_bytes_per_s = FAST,
 		.ssd_write_bytes_per_s = FAST,
+		.ssd_first_write_bytes_per_s = FAST,
 		.kernel_copy_bytes_per_s = FAST,
 	};
 	story->opts = (struct fc_engine_opts){.trace = &story->trace,

@@ -145,7 +145,7 @@ static void reads_are_striped_over_the_drives(void **state)
 	/* the second drive, idle since 2200: one stripe as four commands */
 	assert_int_equal(fc_machine_read(&machine, 5000, 4096, 4096, 1024), 5000 + 1000 + 400 + 10000);
 	assert_int_equal(machine.read_commands, 9);
-	assert_int_equal(fc_machine_write(&machine, 20000, 0, 4096), 20000 + 2000 + 100 + 10000);
+	assert_int_equal(fc_machine_write(&machine, 20000, 0, 4096, false), 20000 + 2000 + 100 + 10000);
 	assert_int_equal(machine.bytes_read, 8192 + 12288 + 4096);
 	fc_machine_deinit(&machine);
 	fc_world_deinit(&world);

@@ -58,7 +58,8 @@ static void begin(struct story *story)
 		.link_up_bytes_per_s = 1000000000,
 		.link_down_bytes_per_s = 500000000,
 		.dram_bytes_per_s = 1000,
-		.copy_ns = 100,
+		.copy_ns = 90,
+		.window_copy_ns = 100,
 		.slice_ns = 10,
 		.direct_command_ns = 5,
 		.wake_ns = 7,
@@ -68,6 +69,7 @@ static void begin(struct story *story)
 		.ssd_transfer_bytes = 4 << 20,
 		.ssd_read_bytes_per_s = 1000000000,
 		.ssd_write_bytes_per_s = 1000000000,
+		.ssd_first_write_bytes_per_s = 500000000,
 		.ssd_sync_ns = 77,
 	};
 	struct fc_timed_opts opts = {
@@ -150,7 +152,7 @@ static void what_is_saved_goes_at_the_speed_of_saving_wherever_it_lies(void **st
 	submit(&story, &story.first, FC_COPY_GATHER, story.window);
 	submit(&story, &story.second, FC_COPY_GATHER, fc_timed_medium(story.timed, FC_MEMORY)->map);
 	end(&story);
-	assert_int_equal(story.first_ns, 100 + 20 + 4000);
+	assert_int_equal(story.first_ns, 90 + 20 + 4000);
 	assert_int_equal(story.second_ns, 2 * story.first_ns);
 }
 
@@ -176,6 +178,30 @@ static void a_piece_takes_as_long_as_its_slices(void **state)
 	fc_device_submit(fc_timed_device(story.timed), &story.first);
 	end(&story);
 	assert_int_equal(story.first_ns, 100 + 30 * 10 + 30 * 1000);
+}
+
+static void a_window_is_copied_at_the_speed_of_its_slices(void **state)
+{
+	struct story story;
+	(void)state;
+	begin(&story);
+	story.hardware.slice_curve =
+		(struct fc_speed_curve){.bytes = {500, 2000}, .bytes_per_s = {100000000, 300000000}, .count = 2};
+	story.hardware.large_slice_curve =
+		(struct fc_speed_curve){.bytes = {500}, .bytes_per_s = {500000000}, .count = 1};
+	story.hardware.window_large_bytes = 2001;
+	submit(&story, &story.first, FC_COPY_SCATTER, story.window);
+	end(&story);
+	assert_int_equal(story.first_ns, 100 + 2000 * 5); /* 1,000 is half of the way from 500 to 2,000 */
+	begin(&story);
+	story.hardware.large_slice_curve =
+		(struct fc_speed_curve){.bytes = {500}, .bytes_per_s = {500000000}, .count = 1};
+	story.hardware.window_large_bytes = 2000;
+	submit(&story, &story.first, FC_COPY_SCATTER, story.window);
+	submit(&story, &story.second, FC_COPY_SCATTER, fc_timed_medium(story.timed, FC_MEMORY)->map);
+	end(&story);
+	assert_int_equal(story.first_ns, 100 + 2000 * 2);
+	assert_int_equal(story.second_ns - story.first_ns, 90 + 2 * 10 + 2000); /* memory has no curve */
 }
 
 static uint64_t the_ends_ns[3];
@@ -225,7 +251,7 @@ static void a_drive_that_reports_jointly_tells_of_nothing_before_all_is_done(voi
 	step_to(&story, 1500, &soon);
 	send_one(&story, 2, FC_IO_READ);
 	end(&story);
-	uint64_t done_ns = 5 + 15 + 3 * (5 + 1024);
+	uint64_t done_ns = 5 + 15 + 3 * (5 + 1024) + 1024; /* the write is the first one there */
 	for (int i = 0; i < 3; i++)
 		assert_int_equal(the_ends_ns[i], done_ns + 7);
 	/* It sleeps again: the next one wakes it. */
@@ -236,6 +262,23 @@ static void a_drive_that_reports_jointly_tells_of_nothing_before_all_is_done(voi
 	end(&story);
 	assert_int_equal(the_ends_ns[0], 5 + 15 + 5 + 1024 + 7);
 	assert_int_equal(the_ends_ns[1], 5000 + the_ends_ns[0]);
+}
+
+static void where_nothing_was_written_a_write_takes_its_own_time(void **state)
+{
+	struct story story;
+	(void)state;
+	begin(&story);
+	send(&story, FC_IO_WRITE, 1024);
+	end(&story);
+	assert_int_equal(story.io_ns, 5 + 2 * 1024 + 7);
+	begin(&story);
+	struct fc_world_event later = {.fire = nothing};
+	send(&story, FC_IO_WRITE, 1024);
+	step_to(&story, 10000, &later);
+	send(&story, FC_IO_WRITE, 1024);
+	end(&story);
+	assert_int_equal(story.io_ns, 10000 + 5 + 1024 + 7);
 }
 
 static void a_sync_is_one_of_the_commands_that_are_reported_jointly(void **state)
@@ -257,8 +300,10 @@ int main(void)
 		cmocka_unit_test(a_read_wakes_a_thread_that_does_not_copy),
 		cmocka_unit_test(what_is_saved_goes_at_the_speed_of_saving_wherever_it_lies),
 		cmocka_unit_test(a_sync_takes_its_own_time),
+		cmocka_unit_test(a_window_is_copied_at_the_speed_of_its_slices),
 		cmocka_unit_test(a_piece_takes_as_long_as_its_slices),
 		cmocka_unit_test(a_drive_that_reports_jointly_tells_of_nothing_before_all_is_done),
+		cmocka_unit_test(where_nothing_was_written_a_write_takes_its_own_time),
 		cmocka_unit_test(a_sync_is_one_of_the_commands_that_are_reported_jointly),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

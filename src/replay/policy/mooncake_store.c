@@ -173,7 +173,7 @@ static void on_heartbeat(struct fc_world_event *event)
 	for (; store->queue_count - done >= objects; done += objects) {
 		uint64_t offset = fc_wave_offset(machine, store->bucket_count);
 		add_bucket(store, store->queue + done, (uint32_t)objects);
-		end_ns = fc_machine_write(machine, end_ns, offset, objects * store->env->block_bytes);
+		end_ns = fc_machine_write(machine, end_ns, offset, objects * store->env->block_bytes, false);
 	}
 	store->queue_count -= done;
 	memmove(store->queue, store->queue + done, store->queue_count * sizeof(*store->queue));

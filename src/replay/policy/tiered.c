@@ -229,8 +229,8 @@ static int tiered_save(struct fc_policy *policy, struct fc_policy_turn *turn, st
 		use_in_memory(tiered, object);
 		if (!tiered->opts->has_disk || is_on_disk)
 			continue;
-		(void)fc_machine_write(env->machine, now_ns, fc_wave_offset(env->machine, object),
-				       tiered->object_bytes);
+		(void)fc_machine_write(env->machine, now_ns, fc_wave_offset(env->machine, object), tiered->object_bytes,
+				       false);
 		tiered->stats.bytes_written[FC_SSD] += tiered->object_bytes;
 		use_on_disk(tiered, object);
 	}
