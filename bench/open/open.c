@@ -17,7 +17,7 @@
 
 /* So much of a trace is taken where --sessions does not say, so that all parts end within minutes. */
 #define SESSIONS_TAKEN 160
-#define REQUESTS_TAKEN 1800 /* of a trace without sessions */
+#define REQUESTS_TAKEN 1800 /* of a trace of requests */
 
 /* ---- figures ---- */
 
@@ -139,7 +139,8 @@ static double rate_of(const struct open *open, const struct fc_trace *trace)
 	double duration_s = (double)trace->requests[trace->request_count - 1].arrival_ns / 1e9;
 	if (isfinite(open->config.rate_per_s))
 		return open->config.rate_per_s;
-	return trace->session_count > 0 || duration_s <= 0 ? AGENT_RATE_PER_S : trace->request_count / duration_s;
+	return trace->format == FC_TRACE_OF_SESSIONS || duration_s <= 0 ? AGENT_RATE_PER_S
+									: trace->request_count / duration_s;
 }
 
 static int add_subject(struct open *open, const char *name, struct fc_trace *trace)
@@ -162,9 +163,8 @@ static int load_trace(struct open *open, struct fc_config *one, struct fc_trace 
 	*is_cut = false;
 	if (code != FC_OK || fc_config_is_given(&open->config, "sessions"))
 		return code;
-	bool has_sessions = (*trace)->session_count > 0;
-	uint64_t taken = has_sessions ? SESSIONS_TAKEN : REQUESTS_TAKEN;
-	if ((has_sessions ? (*trace)->session_count : (*trace)->request_count) <= taken)
+	uint64_t taken = (*trace)->format == FC_TRACE_OF_SESSIONS ? SESSIONS_TAKEN : REQUESTS_TAKEN;
+	if (fc_trace_unit_count(*trace) <= taken)
 		return FC_OK;
 	fc_trace_free(*trace);
 	*trace = NULL;
@@ -233,7 +233,7 @@ static void print_head(const struct open *open)
 	for (size_t i = 0; i < open->subject_count; i++) {
 		const struct subject *subject = &open->subjects[i];
 		printf("%s: ", subject->name);
-		if (subject->is_cut && subject->trace->session_count > 0)
+		if (subject->is_cut && subject->trace->format == FC_TRACE_OF_SESSIONS)
 			printf("only the first %u sessions (all of them: --sessions 0), ",
 			       subject->trace->session_count);
 		else if (subject->is_cut)

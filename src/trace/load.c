@@ -1,5 +1,7 @@
 /* Loading a trace: tells from the text what it is, cuts it into records, and hands each to the reader of its format.
  *
+ *   text starts with names of   a request on each line below (csv.c)
+ *   columns
  *   text starts with [          one JSON array of records
  *   the first line is an        a record on each line; only one line is in memory at a time. It is an object if its
  * braces object, whole               balance, or if the line after it starts one too (then the first is cut off, and
@@ -10,7 +12,7 @@
  */
 #define _GNU_SOURCE /* memmem */
 #include "base/check.h"
-#include "trace/reader.h"
+#include "trace/csv.h"
 #include "trace/source.h"
 
 #include <stdio.h>
@@ -62,6 +64,14 @@ int fc_reader_ids(struct fc_reader *reader, const struct fc_json_text *text, con
 	return fc_json_refuse(text, &hash_ids, allowed, error);
 }
 
+bool fc_reader_is_in_span(struct fc_reader *reader, uint64_t time_ns)
+{
+	uint64_t first_ns = reader->has_first_time ? reader->first_time_ns : time_ns;
+	reader->first_time_ns = first_ns;
+	reader->has_first_time = true;
+	return (time_ns > first_ns ? time_ns - first_ns : first_ns - time_ns) <= FC_JSON_SPAN_NS_MAX;
+}
+
 int fc_reader_timed(struct fc_reader *reader, const struct fc_json_text *text, const struct fc_json_at *at,
 		    const json_t *request, uint64_t unit_ns, uint32_t block_tokens, struct fc_build_request *made,
 		    struct fc_error *error)
@@ -81,11 +91,7 @@ int fc_reader_timed(struct fc_reader *reader, const struct fc_json_text *text, c
 		return result;
 	made->ids = reader->ids.items;
 	made->id_count = reader->ids.count;
-	uint64_t first_ns = reader->has_first_time ? reader->first_time_ns : made->time_ns;
-	reader->first_time_ns = first_ns;
-	reader->has_first_time = true;
-	uint64_t apart_ns = made->time_ns > first_ns ? made->time_ns - first_ns : first_ns - made->time_ns;
-	if (apart_ns <= FC_JSON_SPAN_NS_MAX) {
+	if (fc_reader_is_in_span(reader, made->time_ns)) {
 		result = fc_build_check_timed(reader->build, block_tokens, error);
 		return result == 0 ? 0
 				   : fc_error_wrap(error, result, "%s:%llu", text->file,
@@ -93,7 +99,8 @@ int fc_reader_timed(struct fc_reader *reader, const struct fc_json_text *text, c
 	}
 	char allowed[96];
 	snprintf(allowed, sizeof(allowed), "at most %llu from that of the first request, %llu",
-		 FC_JSON_SPAN_NS_MAX / (unsigned long long)unit_ns, (unsigned long long)(first_ns / unit_ns));
+		 FC_JSON_SPAN_NS_MAX / (unsigned long long)unit_ns,
+		 (unsigned long long)(reader->first_time_ns / unit_ns));
 	return fc_json_refuse(text, &time_at, allowed, error);
 }
 
@@ -275,6 +282,29 @@ static int take_lines(struct load *load, struct cursor *cursor, struct fc_error 
 	return result;
 }
 
+/* A table, whose names of columns were the first line. */
+static int take_table(struct load *load, struct cursor *cursor, const struct fc_csv *csv, uint64_t header_bytes,
+		      struct fc_error *error)
+{
+	const char *bytes;
+	uint64_t count;
+	int result = 0;
+	fc_text_consume(cursor->text, header_bytes);
+	cursor->line++;
+	while (result == 0 && (result = skip_blank(cursor, &bytes, &count, error)) == 1) {
+		struct fc_csv_line line = {fc_text_name(cursor->text), cursor->line, bytes, trimmed(bytes, count)};
+		if (is_limit_reached(&load->reader))
+			return 1;
+		load->record_count++;
+		result = 0;
+		if (load->reader.record_count++ >= load->reader.opts->skip)
+			result = fc_reader_skip(&load->reader, fc_csv_read(&load->reader, csv, &line, error), error);
+		fc_text_consume(cursor->text, count);
+		cursor->line++;
+	}
+	return result;
+}
+
 static int take_document(struct load *load, struct cursor *cursor, struct fc_error *error)
 {
 	struct fc_json_text text = {
@@ -297,7 +327,10 @@ static int take_text(void *context, struct fc_text *text, struct fc_error *error
 	if (is_limit_reached(&load->reader))
 		return 1;
 	int result = skip_blank(&cursor, &line, &bytes, error);
-	if (result == 1) {
+	struct fc_csv csv;
+	if (result == 1 && fc_csv_read_header(&csv, line, trimmed(line, bytes))) {
+		result = take_table(load, &cursor, &csv, bytes, error);
+	} else if (result == 1) {
 		int has_lines = has_record_lines(text, line, bytes, error);
 		if (has_lines < 0)
 			result = has_lines;

@@ -39,6 +39,9 @@ FC_MUST_USE int fc_reader_ids(struct fc_reader *reader, const struct fc_json_tex
 			      const json_t *request, uint64_t input_tokens, uint32_t block_tokens,
 			      struct fc_error *error);
 
+/* Whether a time is at most FC_JSON_SPAN_NS_MAX from that of the first request, which it is if there was none. */
+bool fc_reader_is_in_span(struct fc_reader *reader, uint64_t time_ns);
+
 /* What requests that come one by one have in common: "timestamp", in units of `unit_ns` and at most three years from
  * that of the first, "input_length", "output_length" and "hash_ids". `made` borrows reader->ids. */
 FC_MUST_USE int fc_reader_timed(struct fc_reader *reader, const struct fc_json_text *text, const struct fc_json_at *at,

@@ -104,6 +104,7 @@ void fc_trace_opts_init(struct fc_trace_opts *opts);
  * names), or "-" for standard input; a file holds one of
  *  - Claude Code sessions: a JSON document, or one a line;
  *  - Mooncake or Bailian requests: one JSON object a line, or a JSON array of them;
+ *  - a table of requests, with commas, whose first line names the columns of time, input and output tokens;
  *  - a tar of such files;
  * plain or compressed (gzip, zstd, xz, bzip2). What it is, is told from its content. In folders and tars, only files
  * whose names end in .json, .jsonl, .tar, .tgz, .gz, .zst, .xz or .bz2 are read, the rest are counted in

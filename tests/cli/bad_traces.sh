@@ -231,6 +231,40 @@ grep -q '^best possible hit rate  *50.0 %   of references; 33.3 % if replies are
 "$FLATCAKE" replay chats.jsonl --simulate --nodes 2 >out 2>err && complain 'a fleet of sessions that have times'
 grep -q -- '--nodes: ' err || complain 'a fleet of sessions that have times: no reason'
 
+# Tables: their times, and what is refused in them.
+printf 'TIMESTAMP,ContextTokens,GeneratedTokens\r\n2023-11-16 18:17:03.9799600,4808,10\r\n2023-11-16 18:18:04.0319569,3180,8\r\n' >azure.csv
+printf '"Request tokens",Model, Timestamp ,Response tokens\n4808,"a b",5,10\n\n3180,,65.0519969,8' >burst.csv
+for table in azure burst; do
+	run analyze $table.csv --json - || complain "$table: refused"
+	tr -d ' \n' <out | grep -q '"count":2,"minute_max":1,"span_ns":60051996900,' || complain "$table: other times"
+	tr -d ' \n' <out | grep -q '"input_tokens":{"count":2,"mean":3994' || complain "$table: other lengths"
+	for command in replay simulate; do
+		run "$command" $table.csv || complain "$command, $table: refused"
+	done
+done
+bad_line() { # LINE PLACE
+	printf 'time,input_tokens,output_tokens\n0,1,1\n%b\n1,1,1\n' "$1" >bad.csv
+	run analyze bad.csv && complain "$1: accepted"
+	grep -qF -- "flatcake: bad.csv:3: $2" err || complain "$1: wanted bad.csv:3: $2"
+	run analyze bad.csv --lenient
+	grep -qF -- "damaged records left out: 1; the first: bad.csv:3: $2" out || complain "$1 --lenient"
+}
+bad_line '1,2' '(number of columns): 2; allowed: 3, as the first line'
+bad_line '1,2,3,4' '(number of columns): 4; allowed: 3, as the first line'
+bad_line '-1,2,3' 'time: -1; allowed: seconds'
+bad_line 'nan,2,3' 'time: nan; allowed: seconds'
+bad_line '1e3,2,3' 'time: 1e3; allowed: seconds'
+bad_line '99999999999999999999,2,3' 'time: 99999999999999999999; allowed: seconds'
+bad_line '2023-13-16 00:00:00,2,3' 'time: 2023-13-16 00:00:00; allowed: seconds'
+bad_line '2023-11-16 00:00:00+01:00,2,3' 'time: 2023-11-16 00:00:00+01:00; allowed: seconds'
+bad_line '2023-11-16 00:00:00,2,3' 'time: 2023-11-16 00:00:00; allowed: at most three years from'
+bad_line '1,-2,3' 'input tokens: -2; allowed: an integer'
+bad_line '1,,3' 'input tokens: ; allowed: an integer'
+bad_line '1,2,9223372036854775808' 'output tokens: 9223372036854775808; allowed: an integer'
+bad_line '1,2\0000,3' '(whole line): a NUL byte; allowed: text'
+printf 'time,input_tokens,output_tokens\n' >none.csv
+refused 'a table without requests' none.csv 'none.csv: holds no request'
+
 # A million ids in one request, twice, within a gigabyte of address space.
 awk 'BEGIN { for (i = 0; i < 1000000; i++) printf i ? ",%d" : "%d", i }' >million
 for time in 0 1; do
