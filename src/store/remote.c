@@ -187,7 +187,8 @@ static int refuse_connect(const char *path, int failure, struct fc_error *error)
 		return fc_error_set(error, FC_EAGAIN,
 				    "%s: flatcaked does not let anybody in: too many wait to connect, or it is stopped",
 				    path);
-	return fc_error_set(error, FC_ESYSTEM, "%s: connect: %s", path, strerror(failure));
+	return fc_error_set(error, FC_ESYSTEM, "%s: connect: %s%s", path, strerror(failure),
+			    failure == EACCES ? "; users of the socket's group may, see socket_mode of flatcaked" : "");
 }
 
 static int connect_to(struct fc_remote *remote, struct fc_error *error)

@@ -175,6 +175,27 @@ static void further_groups_of_a_user_count(void **state)
 	daemon_world_deinit(&world);
 }
 
+static int is_told_about_the_group(const struct daemon_world *world)
+{
+	struct store_world store;
+	if (geteuid() == 0 && (setgroups(0, NULL) != 0 || setgid(65534) != 0 || setuid(65534) != 0))
+		return 1;
+	if (try_open(&store, world, NULL) != FC_ESYSTEM)
+		return 2;
+	return strstr(store.error.text, "socket_mode") != NULL ? 0 : 3;
+}
+
+static void who_may_not_connect_is_told_what_is_missing(void **state)
+{
+	(void)state;
+	struct daemon_world world;
+	daemon_world_init(&world);
+	daemon_world_start(&world, NULL);
+	assert_int_equal(chmod(world.socket, 0), 0);
+	expect_child_succeeds(is_told_about_the_group, &world);
+	daemon_world_deinit(&world);
+}
+
 /* ---- signals, and the service manager ---- */
 
 static void a_hangup_stops_no_service(void **state)
@@ -242,6 +263,7 @@ int main(void)
 		cmocka_unit_test(a_full_queue_is_waited_for_and_named),
 		cmocka_unit_test(a_name_that_forges_lines_is_refused_before_it_is_sent),
 		cmocka_unit_test(further_groups_of_a_user_count),
+		cmocka_unit_test(who_may_not_connect_is_told_what_is_missing),
 		cmocka_unit_test(a_hangup_stops_no_service),
 		cmocka_unit_test(a_large_memory_arena_asks_for_more_time_to_start),
 		cmocka_unit_test(another_model_is_refused_by_arena_and_with_what_to_do),
