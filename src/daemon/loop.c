@@ -125,6 +125,8 @@ static void begin_to_close(struct fc_daemon *daemon, uint64_t now_ns)
 	fc_daemon_flush(daemon);
 	fc_daemon_end_connections(daemon);
 	fc_daemon_stop_listening(daemon);
+	if (daemon->server != NULL)
+		fc_server_end_orphans(daemon->server);
 }
 
 static void go_on_stopping(struct fc_daemon *daemon, uint64_t now_ns)

@@ -198,6 +198,15 @@ bool fc_server_is_drained(const struct fc_server *server)
 	return server->is_draining && held->claims_reserved == held->claims_orphaned && held->claims_visible == 0;
 }
 
+void fc_server_end_orphans(struct fc_server *server)
+{
+	fc_check(server->is_draining && server->client_count == 0);
+	fc_list_for_each(link, &server->clients)
+	{
+		fc_server_client_free_orphans(fc_container_of(link, struct fc_server_client, link));
+	}
+}
+
 bool fc_server_is_at_rest(const struct fc_server *server)
 {
 	return !server->look.is_io_open;

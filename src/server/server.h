@@ -173,6 +173,9 @@ void fc_server_fence_is_over(struct fc_server *server);
 void fc_server_drain(struct fc_server *server);
 /* Nobody who is connected has something left to commit, and all that was said to be durable is. */
 bool fc_server_is_drained(const struct fc_server *server);
+/* Aborts what clients that are gone have left: for a daemon that has ended its connections and reserves nothing any
+ * more. What that frees takes the core a while. */
+void fc_server_end_orphans(struct fc_server *server);
 /* No I/O of its own is under way (fc_core_is_idle() knows nothing of it). */
 bool fc_server_is_at_rest(const struct fc_server *server);
 
