@@ -598,6 +598,33 @@ static void a_stop_lets_reservations_commit_and_begins_nothing(void **state)
 	server_world_deinit(&world);
 }
 
+/* A client that does not answer has reserved, and its process is still alive when the daemon stops. */
+static void at_a_stop_orphans_are_taken_back_before_the_core_rests(void **state)
+{
+	(void)state;
+	struct server_world world;
+	struct peer peer;
+	struct fc_key keys[8];
+	path_keys(1, 0, keys, 8);
+	open_plain(&world);
+	peer_open(&peer, &world, "n");
+	uint64_t used = ssd_bytes_used(&world);
+	(void)peer_put_reserve(&peer, 1, 0, keys, 8);
+	peer_send(&peer);
+	fc_server_drain(world.server);
+	peer_vanish(&peer);
+	assert_true(fc_server_is_drained(world.server));
+	assert_int_equal(server_world_totals(&world).held.claims_orphaned, 1);
+	fc_server_end_orphans(world.server);
+	struct fc_server_totals totals = server_world_totals(&world);
+	assert_int_equal(totals.held.claims_reserved, 0);
+	assert_int_equal(totals.held.claims_orphaned, 0);
+	assert_int_equal(totals.counters.orphans_freed, 1);
+	server_world_settle(&world);
+	assert_int_equal(ssd_bytes_used(&world), used);
+	server_world_deinit(&world);
+}
+
 static void after_its_own_goodbye_a_client_asks_nothing(void **state)
 {
 	(void)state;
@@ -639,6 +666,7 @@ int main(void)
 		cmocka_unit_test(counters_of_a_gone_client_stay_in_the_sums),
 		cmocka_unit_test(behind_the_fence_matches_are_answered_and_reserves_wait),
 		cmocka_unit_test(a_stop_lets_reservations_commit_and_begins_nothing),
+		cmocka_unit_test(at_a_stop_orphans_are_taken_back_before_the_core_rests),
 		cmocka_unit_test(after_its_own_goodbye_a_client_asks_nothing),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
