@@ -26,6 +26,9 @@ static const char *const names[FC_CSV_COLUMN_COUNT][NAMES_MAX] = {
 	[FC_CSV_OUTPUT] = {"GeneratedTokens", "output_length", "output_tokens", "Response tokens", "num_decode_tokens"},
 };
 
+static const char *const meanings[FC_CSV_COLUMN_COUNT] = {
+	[FC_CSV_TIME] = "time", [FC_CSV_INPUT] = "input tokens", [FC_CSV_OUTPUT] = "output tokens"};
+
 /* The next field of a line, without spaces and quotes around it; false behind the last. */
 static bool next_field(const char **at, const char *end, const char **field, size_t *bytes)
 {
@@ -141,10 +144,13 @@ static int read_fields(const struct fc_csv *csv, const struct fc_csv_line *line,
 	uint32_t count = 0;
 	char text[VALUE_BYTES];
 	for (; next_field(&at, line->bytes + line->byte_count, &field, &bytes); count++)
-		for (int column = 0; column < FC_CSV_COLUMN_COUNT; column++)
-			if (csv->fields[column] == count)
-				snprintf(values[column], VALUE_BYTES, "%.*s", (int)fc_min_u64(bytes, VALUE_BYTES),
-					 field);
+		for (int column = 0; column < FC_CSV_COLUMN_COUNT; column++) {
+			if (csv->fields[column] != count)
+				continue;
+			snprintf(values[column], VALUE_BYTES, "%.*s", (int)fc_min_u64(bytes, VALUE_BYTES), field);
+			if (bytes >= VALUE_BYTES)
+				return refuse(line, meanings[column], values[column], "less than 64 characters", error);
+		}
 	if (count == csv->field_count)
 		return 0;
 	snprintf(text, sizeof(text), "%u, as the first line", csv->field_count);
@@ -165,15 +171,15 @@ int fc_csv_read(struct fc_reader *reader, const struct fc_csv *csv, const struct
 	if (result != 0)
 		return result;
 	if (!read_time(values[FC_CSV_TIME], &made.time_ns))
-		return refuse(line, "time", values[FC_CSV_TIME], "seconds from 0 on, or YYYY-MM-DD HH:MM:SS in UTC",
-			      error);
+		return refuse(line, meanings[FC_CSV_TIME], values[FC_CSV_TIME],
+			      "seconds from 0 on, or YYYY-MM-DD HH:MM:SS in UTC", error);
 	if (!read_tokens(values[FC_CSV_INPUT], &made.input_tokens))
-		return refuse(line, "input tokens", values[FC_CSV_INPUT], tokens, error);
+		return refuse(line, meanings[FC_CSV_INPUT], values[FC_CSV_INPUT], tokens, error);
 	if (!read_tokens(values[FC_CSV_OUTPUT], &made.output_tokens))
-		return refuse(line, "output tokens", values[FC_CSV_OUTPUT], tokens, error);
+		return refuse(line, meanings[FC_CSV_OUTPUT], values[FC_CSV_OUTPUT], tokens, error);
 	if (!fc_reader_is_in_span(reader, made.time_ns))
-		return refuse(line, "time", values[FC_CSV_TIME], "at most three years from that of the first request",
-			      error);
+		return refuse(line, meanings[FC_CSV_TIME], values[FC_CSV_TIME],
+			      "at most three years from that of the first request", error);
 	result = fc_build_timed_request(reader->build, block_tokens, &made, error);
 	return result == 0 ? 0 : fc_error_wrap(error, result, "%s:%llu", line->file, (unsigned long long)line->number);
 }

@@ -261,6 +261,9 @@ bad_line '2023-11-16 00:00:00,2,3' 'time: 2023-11-16 00:00:00; allowed: at most 
 bad_line '1,-2,3' 'input tokens: -2; allowed: an integer'
 bad_line '1,,3' 'input tokens: ; allowed: an integer'
 bad_line '1,2,9223372036854775808' 'output tokens: 9223372036854775808; allowed: an integer'
+zeros=$(printf '%070d' 0)
+bad_line "1,${zeros}5,3" 'input tokens: 000'
+bad_line "2023-11-16 00:00:00.${zeros}x,2,3" 'time: 2023-11-16 00:00:00.000'
 bad_line '1,2\0000,3' '(whole line): a NUL byte; allowed: text'
 printf 'time,input_tokens,output_tokens\n' >none.csv
 refused 'a table without requests' none.csv 'none.csv: holds no request'
