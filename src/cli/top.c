@@ -4,6 +4,7 @@
 #include "cli/commands.h"
 #include "cli/http_get.h"
 #include "cli/table.h"
+#include "clock/clock.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -368,12 +369,10 @@ static void drop(struct sample *sample)
 
 static int take(const struct fc_http_source *source, struct sample *sample, struct fc_error *error)
 {
-	struct timespec now;
 	int code = fc_http_get(source, "/v1/status", &sample->status, error);
 	if (code == FC_OK)
 		code = fc_http_get(source, "/v1/clients", &sample->clients, error);
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	sample->at_s = (double)now.tv_sec + (double)now.tv_nsec / 1e9;
+	sample->at_s = (double)fc_clock_real_ns() / 1e9;
 	return code;
 }
 

@@ -3,6 +3,7 @@
 
 #include "base/check.h"
 #include "base/list.h"
+#include "clock/clock.h"
 #include "daemon/log.h"
 #include "daemon/metrics.h"
 #include "daemon/page.h"
@@ -20,7 +21,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #define MAP_AGE_NS 1000000000ull
@@ -474,13 +474,6 @@ static enum MHD_Result on_request(void *context, struct MHD_Connection *connecti
 
 /* ---- open and close ---- */
 
-static uint64_t monotonic_ns(void)
-{
-	struct timespec now;
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000000000ull + (uint64_t)now.tv_nsec;
-}
-
 static void log_library(void *context, const char *format, va_list arguments) FC_PRINTF(2, 0);
 static void log_library(void *context, const char *format, va_list arguments)
 {
@@ -565,7 +558,7 @@ int fc_http_open(struct fc_http **out, const struct fc_http_opts *opts, const st
 	http->is_loopback = opts->is_loopback;
 	http->connections_max = opts->connections_max;
 	fc_list_init(&http->connections);
-	http->now_ns = opts->now_ns != NULL ? opts->now_ns : monotonic_ns;
+	http->now_ns = opts->now_ns != NULL ? opts->now_ns : fc_clock_real_ns;
 	http->fd = -1;
 	make_policy(http);
 	int code = opts->token_path != NULL ? fc_token_read(&http->token, opts->token_path, error) : FC_OK;

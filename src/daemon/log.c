@@ -4,6 +4,7 @@
 #include "daemon/log.h"
 
 #include "base/check.h"
+#include "clock/clock.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -250,11 +251,7 @@ static void write_message(const struct message *message)
 
 static uint64_t now_ns(void)
 {
-	struct timespec now;
-	if (the_log.opts.now_ns != NULL)
-		return the_log.opts.now_ns();
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000000000ull + (uint64_t)now.tv_nsec;
+	return the_log.opts.now_ns != NULL ? the_log.opts.now_ns() : fc_clock_real_ns();
 }
 
 static struct kind *find_kind(const char *name, enum fc_log_level level)

@@ -1,22 +1,15 @@
 /* The public interface as an engine uses it: from several threads, by waiting or by events, and stopped at any moment.
  */
 #include "store/store_world.h"
+#include "clock/clock.h"
 
 #include <poll.h>
 #include <pthread.h>
 #include <stdatomic.h>
-#include <time.h>
 
 #define THREADS 6
 #define ROUNDS 12
 #define BLOCKS 16
-
-static uint64_t now_ns(void)
-{
-	struct timespec time;
-	clock_gettime(CLOCK_MONOTONIC, &time);
-	return (uint64_t)time.tv_sec * 1000000000ull + (uint64_t)time.tv_nsec;
-}
 
 /* ---- many threads ---- */
 
@@ -162,7 +155,7 @@ static void ready_loads_are_taken_in_order_of_arrival(void **state)
 		path_keys(i + 1, 0, keys[i], BLOCKS);
 		assert_int_equal(store_world_save(&world, i + 1, 0, keys[i], BLOCKS).code, 0);
 	}
-	uint64_t arrival = now_ns();
+	uint64_t arrival = fc_clock_real_ns();
 	for (uint64_t i = 0; i < 3; i++) {
 		struct fc_load_opts opts = store_world_load_opts(&world, keys[i], BLOCKS);
 		opts.is_started_when_ready = false;
