@@ -10,7 +10,9 @@
  *  - FC_IO_SYNC makes every write whose done_cb has been called before the sync was submitted durable.
  *  - The fc_io is the caller's, is borrowed until done_cb is called, and may be reused from inside it.
  *  - An I/O outside the arena, and a write to a medium that is open for reading only, ends with FC_EINVAL.
- *  - close() is called with nothing in flight.
+ *  - submit() and poll() never wait, and wait() no longer than it is told, whatever the hardware, the file system or
+ *    the network behind the medium does: an I/O that does not end keeps nobody but its caller's fc_io.
+ *  - close() is called with nothing in flight, and register_buffers() while nothing may hold up the medium.
  *  - One thread. */
 #ifndef FC_MEDIA_MEDIA_H
 #define FC_MEDIA_MEDIA_H

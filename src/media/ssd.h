@@ -21,9 +21,9 @@ struct fc_ssd_opts {
  * aside) stands in `notice`. FC_EBUSY names the process that holds it, FC_EFULL the space that is missing, FC_ENOENT
  * and FC_EINVAL the path.
  *
- * The thread that first submits or polls is the only one that may do so from then on. register_buffers() belongs to
- * that thread as well, unless it is called before; where memory may not be locked it answers FC_ELIMIT, and adds a
- * notice. */
+ * Its thread is whichever calls it, one at a time. Once it is open no call waits for the file system or the device, but
+ * fc_ssd_resize() and the end of wait(); both engines have threads for that. register_buffers() is for when nothing is
+ * in flight; where memory may not be locked it answers FC_ELIMIT, and adds a notice. */
 int fc_ssd_open(const struct fc_ssd_opts *opts, struct fc_media **media, struct fc_error *error) FC_MUST_USE;
 
 /* The same for an arena that another process holds: `fd` is what it handed out, opts->path only names it in messages,

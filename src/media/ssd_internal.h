@@ -1,6 +1,10 @@
 /* Between the SSD medium and its two engines. The medium (ssd.c) checks, queues, continues what came back short, and
  * calls done_cb; an engine only moves bytes: io_uring (ssd_uring.c), or threads (ssd_threads.c) where io_uring is
- * refused. */
+ * refused.
+ *
+ * Either has threads of its own, and they alone call the kernel for the arena's file once it is open: a call may not
+ * return for as long as the file system or the device does not answer. The medium's thread never waits for them, but in
+ * wait(), for as long as it was told, in register_buffers() and, with nothing in flight, in close(). */
 #ifndef FC_MEDIA_SSD_INTERNAL_H
 #define FC_MEDIA_SSD_INTERNAL_H
 
@@ -25,7 +29,7 @@ struct fc_ssd_engine {
 	/* The same, but sleeps first until one has ended or the time is over. */
 	void (*wait)(struct fc_ssd *ssd, uint64_t timeout_ns);
 	int (*event_fd)(struct fc_ssd *ssd);
-	/* Returns 0 or an errno. */
+	/* Returns 0 or an errno. Waits until the engine has handed over what was started before. */
 	int (*register_buffers)(struct fc_ssd *ssd, void *memory, uint64_t bytes);
 	void (*close)(struct fc_ssd *ssd);
 };

@@ -1,8 +1,20 @@
-/* The io_uring engine. What it does to spend little CPU on a byte:
+/* The io_uring engine. An entry into the kernel may block there for as long as a file system or a device does not
+ * answer (FUSE, NFS, anything frozen), whatever is asked of io_uring, so the ring has a thread of its own, the
+ * submitter, and nobody else enters the kernel for it:
+ *
+ *     medium's thread                                      submitter
+ *     start()        -> starting
+ *     poll(), wait() -> todo, wake_fd if it sleeps    -->   takes todo, enters: submits all, waits for one to end
+ *     take           <- ended, event_fd (ssd_handover.h) <- gives what has ended
+ *
+ * While the submitter is held up, commands wait for it and what has ended is not seen; the medium's thread goes on.
+ * The submitter sleeps in the kernel only, for its ring: a read of wake_fd is one of its commands.
+ *
+ * What it does to spend little CPU on a byte:
  *  - Registered buffers: the kernel does not pin pages for each command. Memory is registered piecewise into a table of
  *    fixed size that starts empty.
- *  - Deferred task work: completions are handled in batches when this thread enters the kernel anyway.
- *  - One entry for many commands: start() only fills the queue, poll() and wait() hand it over.
+ *  - Deferred task work: completions are handled in batches when the submitter enters the kernel anyway.
+ *  - One hand-over, one wake and one entry for many commands.
  *
  * The file is not registered, though that would save a look-up for each command: a registered file belongs to the ring,
  * and the kernel takes a ring down at its leisure (after an RCU grace period at least; seconds on a busy machine, also
@@ -10,19 +22,22 @@
  * each command holds the file for as long as it runs, which is what the lock has to wait for.
  *
  * The ring belongs to one thread (IORING_SETUP_SINGLE_ISSUER), which is not the one that opens the medium. So it is
- * made disabled, and enabled by whoever uses it first. Kernels that do not know a flag get the next simpler ring. */
+ * made disabled, and enabled by the submitter. Kernels that do not know a flag get the next simpler ring. */
 #define _GNU_SOURCE
-#include "media/ssd_internal.h"
+#include "media/ssd_handover.h"
 
 #include <errno.h>
 #include <liburing.h>
 #include <stdlib.h>
 #include <sys/eventfd.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 #define BUFFERS_MAX 64
 #define BUFFER_BYTES_MAX ((uint64_t)1 << 30) /* the kernel's limit */
+#define WAKE_ENTRIES 1u                      /* of the ring, for the read of wake_fd */
+#define PAUSE_NS 1000000L                    /* when the kernel has no memory for an entry */
 
 /* Linux 6.0 and 6.1 brought these; named here for older headers. */
 #ifndef IORING_SETUP_SINGLE_ISSUER
@@ -32,12 +47,34 @@
 #define IORING_SETUP_DEFER_TASKRUN (1U << 13)
 #endif
 
+struct registration {
+	void *memory;
+	uint64_t bytes;
+	int failure; /* an errno */
+	bool is_done;
+};
+
 struct uring {
+	/* the medium's thread */
+	struct fc_link starting; /* not handed over yet */
+	int fd;                  /* the arena's */
+	int wake_fd;
+	pthread_t thread;
+	struct fc_ssd_handover handover;
+
+	/* under its mutex */
+	struct fc_link todo;
+	bool is_asleep; /* or about to enter the kernel: what is added needs a wake */
+	bool is_closing;
+	struct registration *registration; /* asked for, and not done */
+	pthread_cond_t registered;
+
+	/* the submitter */
 	struct io_uring ring;
 	bool is_enabled;
 	bool has_buffer_table;
-	int event_fd;
-	bool is_signalling; /* from when somebody asks for the descriptor: signals cost */
+	bool is_wake_armed;
+	uint64_t wake_count; /* what the read of wake_fd brings */
 	uint32_t buffer_count;
 	uint32_t buffer_hit; /* where the last command's buffer was found */
 	struct iovec buffers[BUFFERS_MAX];
@@ -61,33 +98,6 @@ static int ring_init(struct uring *uring, uint32_t depth)
 	return -result;
 }
 
-static int uring_open(struct fc_ssd *ssd)
-{
-	struct uring *uring = calloc(1, sizeof(*uring));
-
-	if (uring == NULL)
-		return ENOMEM;
-	uring->event_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	int failure = uring->event_fd < 0 ? errno : ring_init(uring, ssd->media.queue_depth);
-	if (failure != 0) {
-		if (uring->event_fd >= 0)
-			(void)close(uring->event_fd);
-		free(uring);
-		return failure;
-	}
-	uring->has_buffer_table = io_uring_register_buffers_sparse(&uring->ring, BUFFERS_MAX) == 0;
-	ssd->engine_state = uring;
-	return 0;
-}
-
-static void uring_close(struct fc_ssd *ssd)
-{
-	struct uring *uring = ssd->engine_state;
-	io_uring_queue_exit(&uring->ring);
-	(void)close(uring->event_fd);
-	free(uring);
-}
-
 /* By system call, since the shared library of liburing 2.3 lacks io_uring_enable_rings(). */
 static void enable(struct uring *uring)
 {
@@ -100,10 +110,9 @@ static void enable(struct uring *uring)
 /* ---- buffers ------------------------------------------------------------------------------------------------------
  */
 
-static int uring_register_buffers(struct fc_ssd *ssd, void *memory, uint64_t bytes)
+/* Returns 0 or an errno. */
+static int register_memory(struct uring *uring, void *memory, uint64_t bytes)
 {
-	struct uring *uring = ssd->engine_state;
-
 	if (!uring->has_buffer_table)
 		return EOPNOTSUPP;
 	for (uint64_t at = 0; at < bytes; at += BUFFER_BYTES_MAX) {
@@ -164,31 +173,46 @@ static void prepare(struct uring *uring, struct io_uring_sqe *sqe, int fd, const
 		io_uring_prep_write(sqe, fd, command.buffer, command.bytes, command.offset);
 }
 
-static void uring_start(struct fc_ssd *ssd, struct fc_io *io)
+static void prepare_all(struct uring *uring, struct fc_link *commands)
 {
-	struct uring *uring = ssd->engine_state;
+	struct fc_link *link;
+
+	while ((link = fc_list_pop(commands)) != NULL) {
+		struct fc_io *io = fc_container_of(link, struct fc_io, link);
+		struct io_uring_sqe *sqe = io_uring_get_sqe(&uring->ring);
+		fc_check(sqe != NULL); /* the ring has room for queue_depth */
+		prepare(uring, sqe, uring->fd, io);
+		io_uring_sqe_set_data(sqe, io);
+	}
+}
+
+/* ---- the submitter ------------------------------------------------------------------------------------------------
+ */
+
+static void arm_wake(struct uring *uring)
+{
+	if (uring->is_wake_armed)
+		return;
 	struct io_uring_sqe *sqe = io_uring_get_sqe(&uring->ring);
-
-	fc_check(sqe != NULL); /* the ring has room for queue_depth */
-	prepare(uring, sqe, ssd->file.fd, io);
-	io_uring_sqe_set_data(sqe, io);
+	fc_check(sqe != NULL);
+	io_uring_prep_read(sqe, uring->wake_fd, &uring->wake_count, sizeof(uring->wake_count), 0);
+	io_uring_sqe_set_data(sqe, uring);
+	uring->is_wake_armed = true;
 }
 
-static bool has_deferred_work(const struct uring *uring)
+/* Hands over all that is prepared and sleeps until something has ended. What the kernel may answer: all else (another
+ * thread's ring, a bad descriptor) is a mistake of this program. What was not taken stays queued for the next entry. */
+static void enter(struct uring *uring)
 {
-	unsigned flags = __atomic_load_n(uring->ring.sq.kflags, __ATOMIC_RELAXED);
-	return (flags & (IORING_SQ_TASKRUN | IORING_SQ_CQ_OVERFLOW)) != 0;
+	const struct timespec pause = {.tv_nsec = PAUSE_NS};
+	int result = io_uring_submit_and_wait(&uring->ring, 1);
+
+	fc_check(result >= 0 || result == -EINTR || result == -EAGAIN || result == -EBUSY || result == -ENOMEM);
+	if (result == -EAGAIN || result == -ENOMEM)
+		(void)nanosleep(&pause, NULL);
 }
 
-/* What the kernel may answer to an entry; all else (another thread's ring, a bad descriptor) is a mistake of this
- * program. What was not taken stays queued for the next entry. */
-static void check_entered(int result)
-{
-	fc_check(result >= 0 || result == -EINTR || result == -EAGAIN || result == -EBUSY || result == -ETIME ||
-		 result == -ENOMEM);
-}
-
-static void reap(struct fc_ssd *ssd, struct uring *uring)
+static void reap(struct uring *uring, struct fc_link *ended)
 {
 	struct io_uring_cqe *cqe;
 	unsigned head;
@@ -196,50 +220,187 @@ static void reap(struct fc_ssd *ssd, struct uring *uring)
 
 	io_uring_for_each_cqe(&uring->ring, head, cqe)
 	{
-		fc_ssd_ended(ssd, io_uring_cqe_get_data(cqe), cqe->res);
+		struct fc_io *io = io_uring_cqe_get_data(cqe);
 		count++;
+		if ((void *)io == uring) {
+			uring->is_wake_armed = false;
+			continue;
+		}
+		io->result = cqe->res;
+		fc_list_push(ended, &io->link);
 	}
 	io_uring_cq_advance(&uring->ring, count);
 }
 
-/* The descriptor is emptied between the entry and the look at the ring: what ends earlier is seen by the look, what
- * ends later makes it readable again. */
+static void register_asked(struct uring *uring)
+{
+	struct registration *registration = uring->registration;
+
+	if (registration == NULL)
+		return;
+	registration->failure = register_memory(uring, registration->memory, registration->bytes);
+	registration->is_done = true;
+	uring->registration = NULL;
+	pthread_cond_signal(&uring->registered);
+}
+
+static void *submitter_main(void *context)
+{
+	struct uring *uring = context;
+	struct fc_link commands, ended;
+
+	fc_list_init(&commands);
+	fc_list_init(&ended);
+	enable(uring);
+	pthread_mutex_lock(&uring->handover.mutex);
+	for (;;) {
+		uring->is_asleep = false;
+		fc_ssd_handover_give(&uring->handover, &ended);
+		register_asked(uring);
+		if (uring->is_closing)
+			break;
+		fc_ssd_move_list(&commands, &uring->todo);
+		uring->is_asleep = true;
+		pthread_mutex_unlock(&uring->handover.mutex);
+		arm_wake(uring);
+		prepare_all(uring, &commands);
+		enter(uring);
+		reap(uring, &ended);
+		pthread_mutex_lock(&uring->handover.mutex);
+	}
+	pthread_mutex_unlock(&uring->handover.mutex);
+	return NULL;
+}
+
+/* ---- the medium's thread ------------------------------------------------------------------------------------------
+ */
+
+/* With the mutex held. */
+static void wake(struct uring *uring)
+{
+	const uint64_t one = 1;
+
+	if (uring->is_asleep)
+		fc_check(write(uring->wake_fd, &one, sizeof(one)) == sizeof(one));
+	uring->is_asleep = false; /* one wake is enough */
+}
+
+static void hand_over(struct uring *uring)
+{
+	if (fc_list_is_empty(&uring->starting))
+		return;
+	pthread_mutex_lock(&uring->handover.mutex);
+	fc_ssd_move_list(&uring->todo, &uring->starting);
+	wake(uring);
+	pthread_mutex_unlock(&uring->handover.mutex);
+}
+
+static void uring_start(struct fc_ssd *ssd, struct fc_io *io)
+{
+	struct uring *uring = ssd->engine_state;
+	fc_list_push(&uring->starting, &io->link);
+}
+
 static void uring_poll(struct fc_ssd *ssd)
 {
 	struct uring *uring = ssd->engine_state;
-	uint64_t signal_count;
-
-	enable(uring);
-	if (io_uring_sq_ready(&uring->ring) > 0)
-		check_entered(io_uring_submit(&uring->ring));
-	if (uring->is_signalling)
-		fc_check(read(uring->event_fd, &signal_count, sizeof(signal_count)) > 0 || errno == EAGAIN ||
-			 errno == EINTR);
-	if (has_deferred_work(uring))
-		check_entered(io_uring_get_events(&uring->ring));
-	reap(ssd, uring);
+	hand_over(uring);
+	fc_ssd_handover_take(&uring->handover, ssd);
 }
 
 static void uring_wait(struct fc_ssd *ssd, uint64_t timeout_ns)
 {
 	struct uring *uring = ssd->engine_state;
-	struct __kernel_timespec timeout = {.tv_sec = (int64_t)(timeout_ns / 1000000000),
-					    .tv_nsec = (int64_t)(timeout_ns % 1000000000)};
-	struct io_uring_cqe *cqe = NULL;
-
-	enable(uring);
-	check_entered(io_uring_submit_and_wait_timeout(&uring->ring, &cqe, 1, &timeout, NULL));
-	reap(ssd, uring);
+	hand_over(uring);
+	fc_ssd_handover_sleep(&uring->handover, timeout_ns);
+	fc_ssd_handover_take(&uring->handover, ssd);
 }
 
-/* The ring's own descriptor can be polled as well, but kernels before 6.2 may not show deferred work on it. */
 static int uring_event_fd(struct fc_ssd *ssd)
+{
+	const struct uring *uring = ssd->engine_state;
+	return uring->handover.event_fd;
+}
+
+/* The ring is the submitter's alone. */
+static int uring_register_buffers(struct fc_ssd *ssd, void *memory, uint64_t bytes)
+{
+	struct uring *uring = ssd->engine_state;
+	struct registration registration = {.memory = memory, .bytes = bytes};
+
+	pthread_mutex_lock(&uring->handover.mutex);
+	uring->registration = &registration;
+	wake(uring);
+	while (!registration.is_done)
+		pthread_cond_wait(&uring->registered, &uring->handover.mutex);
+	pthread_mutex_unlock(&uring->handover.mutex);
+	return registration.failure;
+}
+
+/* ---- open and close -----------------------------------------------------------------------------------------------
+ */
+
+static void free_uring(struct uring *uring)
+{
+	pthread_cond_destroy(&uring->registered);
+	fc_ssd_handover_deinit(&uring->handover);
+	(void)close(uring->wake_fd);
+	free(uring);
+}
+
+static struct uring *make_uring(int fd)
+{
+	struct uring *uring = calloc(1, sizeof(*uring));
+
+	if (uring == NULL)
+		return NULL;
+	uring->fd = fd;
+	uring->wake_fd = eventfd(0, EFD_CLOEXEC); /* it blocks, so that a read waits for a wake */
+	if (uring->wake_fd < 0 || fc_ssd_handover_init(&uring->handover) != 0) {
+		if (uring->wake_fd >= 0)
+			(void)close(uring->wake_fd);
+		free(uring);
+		return NULL;
+	}
+	fc_check(pthread_cond_init(&uring->registered, NULL) == 0);
+	fc_list_init(&uring->starting);
+	fc_list_init(&uring->todo);
+	return uring;
+}
+
+static int uring_open(struct fc_ssd *ssd)
+{
+	struct uring *uring = make_uring(ssd->file.fd);
+
+	if (uring == NULL)
+		return errno;
+	int failure = ring_init(uring, ssd->media.queue_depth + WAKE_ENTRIES);
+	if (failure == 0) {
+		uring->has_buffer_table = io_uring_register_buffers_sparse(&uring->ring, BUFFERS_MAX) == 0;
+		failure = fc_ssd_start_thread(&uring->thread, submitter_main, uring);
+		if (failure != 0)
+			io_uring_queue_exit(&uring->ring);
+	}
+	if (failure != 0) {
+		free_uring(uring);
+		return failure;
+	}
+	ssd->engine_state = uring;
+	return 0;
+}
+
+/* Nothing is in flight, so nothing holds up the submitter. */
+static void uring_close(struct fc_ssd *ssd)
 {
 	struct uring *uring = ssd->engine_state;
 
-	if (!uring->is_signalling)
-		uring->is_signalling = io_uring_register_eventfd(&uring->ring, uring->event_fd) == 0;
-	return uring->is_signalling ? uring->event_fd : uring->ring.ring_fd;
+	pthread_mutex_lock(&uring->handover.mutex);
+	uring->is_closing = true;
+	wake(uring);
+	pthread_mutex_unlock(&uring->handover.mutex);
+	fc_check(pthread_join(uring->thread, NULL) == 0);
+	io_uring_queue_exit(&uring->ring);
+	free_uring(uring);
 }
 
 const struct fc_ssd_engine fc_ssd_engine_uring = {
