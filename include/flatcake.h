@@ -130,8 +130,12 @@ struct fc_group {
 	uint64_t slice_bytes[FC_LAYERS_MAX];
 };
 
+/* Two geometries are one when all of their fields are equal, the name among them: models of equal sizes differ in
+ * nothing else. So the name says whatever the sizes do not (model, dtype of the KV), and stays as it is once something
+ * is stored under it: an arena of another name is refused with FC_EGEOMETRY. Adapter, revision of the weights and layout
+ * belong in the keys' namespace instead, where they share an arena. */
 struct fc_geometry {
-	char name[FC_NAME_BYTES];
+	char name[FC_NAME_BYTES]; /* 1 to 63 printable ASCII characters */
 	uint32_t block_tokens; /* tokens that one key names */
 	uint32_t layer_count;
 	uint32_t group_count;

@@ -55,6 +55,7 @@ enum fc_plant {
 	FC_PLANT_EARLY_UNLOCK,       /* client/client.c: the lock is given back while writes are under way */
 	FC_PLANT_NUMBERS_ANEW,       /* client/client.c: request numbers begin at 1 in each connection */
 	FC_PLANT_NOT_ASKED_AGAIN,    /* client/ask.c: what was asked of a daemon that died is not asked of the next */
+	FC_PLANT_ANY_NAME,           /* format/arena.c: geometries of equal sizes are one, whatever they are called */
 	FC_PLANT_COUNT
 };
 

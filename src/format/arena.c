@@ -325,9 +325,14 @@ static int group_same(const struct fc_group *stored, const struct fc_group *want
 	return FC_OK;
 }
 
+static bool is_name_same(const struct fc_geometry *stored, const struct fc_geometry *wanted)
+{
+	return strncmp(stored->name, wanted->name, FC_NAME_BYTES) == 0 || fc_is_planted(FC_PLANT_ANY_NAME);
+}
+
 int fc_geometry_same(const struct fc_geometry *stored, const struct fc_geometry *wanted, struct fc_error *error)
 {
-	if (stored->block_tokens != wanted->block_tokens || stored->layer_count != wanted->layer_count ||
+	if (!is_name_same(stored, wanted) || stored->block_tokens != wanted->block_tokens || stored->layer_count != wanted->layer_count ||
 	    stored->group_count != wanted->group_count)
 		return fc_error_set(
 			error, FC_EGEOMETRY,
@@ -338,7 +343,7 @@ int fc_geometry_same(const struct fc_geometry *stored, const struct fc_geometry 
 		int code =
 			group_same(&stored->groups[group], &wanted->groups[group], group, stored->layer_count, error);
 		if (code != FC_OK)
-			return code;
+			return fc_error_wrap(error, code, "geometry %s", stored->name);
 	}
 	return FC_OK;
 }

@@ -80,7 +80,8 @@ void fc_superblock_encode_mark(uint8_t *buffer);
 /* Copy 0 of an arena whose copy 1 is blank: true when the format was interrupted, so that nothing can be stored yet. */
 bool fc_superblock_is_unfinished(const uint8_t *buffer);
 
-/* FC_EGEOMETRY names the first field that differs. */
+/* The name counts like every other field: models of equal sizes (bf16 at one scale, fp8 at half of it) differ in nothing
+ * else. FC_EGEOMETRY names the first field that differs. */
 FC_MUST_USE int fc_geometry_same(const struct fc_geometry *stored, const struct fc_geometry *wanted,
 				 struct fc_error *error);
 

@@ -39,6 +39,9 @@
 static int check_name(const struct fc_geometry *geometry, struct fc_error *error)
 {
 	size_t length = strnlen(geometry->name, FC_NAME_BYTES);
+	if (length == 0)
+		return fc_error_set(error, FC_EINVAL,
+				    "geometry: name is empty; it is what tells models of equal sizes apart");
 	if (length == FC_NAME_BYTES)
 		return fc_error_set(error, FC_EINVAL, "geometry: name is not terminated within %d bytes",
 				    FC_NAME_BYTES);

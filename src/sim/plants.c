@@ -55,6 +55,7 @@ static const char *const names[FC_PLANT_COUNT] = {
 	[FC_PLANT_EARLY_UNLOCK] = "early-unlock",
 	[FC_PLANT_NUMBERS_ANEW] = "numbers-anew",
 	[FC_PLANT_NOT_ASKED_AGAIN] = "not-asked-again",
+	[FC_PLANT_ANY_NAME] = "any-name",
 };
 
 const char *fc_sim_plant_name(int plant)

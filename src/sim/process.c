@@ -477,28 +477,35 @@ void fc_sim_drain(struct fc_sim *sim)
 
 /* ---- between two processes ---- */
 
-/* An engine of another geometry is refused by name, and changes nothing. */
+static void expect_geometry_refused(struct fc_sim *sim, const char *what)
+{
+	uint64_t before = fc_sim_medium_digest(sim->media[FC_SSD]);
+	set_faults(sim, false);
+	int code = open_once(sim, UINT64_MAX, false);
+	if (code != FC_EGEOMETRY)
+		fc_sim_broken(&sim->notes, "open with %s: %s", what, fc_code_text(code));
+	if (fc_sim_medium_digest(sim->media[FC_SSD]) != before)
+		fc_sim_broken(&sim->notes, "open with %s: it was refused, and the arena has changed", what);
+}
+
+/* An engine of another geometry, or of another model of equal sizes, is refused by name, and changes nothing. */
 static void try_other_geometry(struct fc_sim *sim)
 {
-	uint64_t before[FC_MEDIUM_COUNT] = {0};
+	struct fc_geometry *geometry = &sim->settings.geometry;
 	if (!sim->settings.has_medium[FC_SSD] || sim->has_structure_flips)
 		return;
-	before[FC_SSD] = fc_sim_medium_digest(sim->media[FC_SSD]);
-	struct fc_geometry *geometry = &sim->settings.geometry;
+	geometry->name[0]++;
+	expect_geometry_refused(sim, "another model of equal sizes");
+	geometry->name[0]--;
 	uint64_t *slice_bytes = NULL;
 	for (uint32_t layer = 0; layer < geometry->layer_count && slice_bytes == NULL; layer++)
 		if (geometry->groups[0].slice_bytes[layer] > 1)
 			slice_bytes = &geometry->groups[0].slice_bytes[layer];
 	if (slice_bytes == NULL)
 		return;
-	set_faults(sim, false);
 	--*slice_bytes;
-	int code = open_once(sim, UINT64_MAX, false);
+	expect_geometry_refused(sim, "another geometry");
 	++*slice_bytes;
-	if (code != FC_EGEOMETRY)
-		fc_sim_broken(&sim->notes, "open with another geometry: %s", fc_code_text(code));
-	if (fc_sim_medium_digest(sim->media[FC_SSD]) != before[FC_SSD])
-		fc_sim_broken(&sim->notes, "open with another geometry: it was refused, and the arena has changed");
 }
 
 /* The SSD arena gets larger or smaller. True when something may have been cut off. */

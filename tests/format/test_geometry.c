@@ -197,7 +197,7 @@ static void a_geometry_with_all_rules_passes(void **state)
 static void a_one_layer_model_of_odd_size_passes(void **state)
 {
 	(void)state;
-	struct fc_geometry geometry = {.block_tokens = 1, .layer_count = 1, .group_count = 1};
+	struct fc_geometry geometry = {.name = "odd", .block_tokens = 1, .layer_count = 1, .group_count = 1};
 	geometry.groups[0] = (struct fc_group){.tokens_per_block = 1, .slice_bytes = {3098112 + 1}};
 	assert_int_equal(fc_geometry_check(&geometry, NULL), 0);
 }
@@ -229,6 +229,8 @@ static void names_that_are_no_text_are_refused(void **state)
 	struct fc_geometry geometry = small_geometry();
 	memset(geometry.name, 'x', sizeof(geometry.name));
 	assert_refused(&geometry, "name is not terminated within 64 bytes");
+	geometry.name[0] = '\0';
+	assert_refused(&geometry, "geometry: name is empty; it is what tells models of equal sizes apart");
 	strcpy(geometry.name, "a\nb");
 	assert_refused(&geometry, "name holds byte 0x0a at 1");
 }

@@ -60,8 +60,14 @@ static void another_model_is_refused_by_the_field_that_differs(void **state)
 	struct fc_wire_hello hello = {.version_min = 1, .version_max = 1, .geometry = world.core.world.geometry};
 	hello.geometry.groups[0].slice_bytes[1]++;
 	assert_int_equal(fc_wire_put_hello(&peer.to_server, &hello), 0);
-	expect_refused(&peer, FC_EGEOMETRY, true, "layer 1");
+	expect_refused(&peer, FC_EGEOMETRY, true, "geometry plain: group 0 layer 1");
 	assert_int_equal(world.events[FC_SERVER_REFUSED_GEOMETRY], 1);
+	hello.geometry.groups[0].slice_bytes[1]--;
+	strcpy(hello.geometry.name, "plain-fp8");
+	peer_connect(&peer, &world);
+	assert_int_equal(fc_wire_put_hello(&peer.to_server, &hello), 0);
+	expect_refused(&peer, FC_EGEOMETRY, true, "wanted plain-fp8");
+	assert_int_equal(world.events[FC_SERVER_REFUSED_GEOMETRY], 2);
 	server_world_deinit(&world);
 }
 

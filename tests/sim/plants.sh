@@ -57,6 +57,7 @@ plants() { # NAME SEEDS OPTIONS...
 	early-unlock      200 --wired
 	numbers-anew      100 --wired
 	not-asked-again   50 --wired
+	any-name          50
 	END
 }
 

@@ -261,8 +261,36 @@ static void another_geometry_is_refused(void **state)
 	assert_refused_in_any_size(&world, FC_EGEOMETRY,
 				   "the arena has geometry plain: 4 tokens per block, 3 layers, 1 groups");
 	world.geometry.block_tokens = world.geometry.groups[0].tokens_per_block = 4;
+	strcpy(world.geometry.name, "plain-fp8");
+	assert_refused_in_any_size(
+		&world, FC_EGEOMETRY,
+		"the arena has geometry plain: 4 tokens per block, 3 layers, 1 groups; wanted plain-fp8: 4, 3, 1");
+	strcpy(world.geometry.name, "plain");
 	store_world_open(&world);
 	assert_int_equal(count_whole(&world, 1, 2), 2);
+	store_world_deinit(&world);
+}
+
+static void a_memory_arena_of_another_model_of_equal_sizes_is_refused(void **state)
+{
+	(void)state;
+	struct store_world world;
+	char path[300];
+	struct stat status;
+	if (stat("/dev/shm", &status) != 0)
+		skip();
+	snprintf(path, sizeof(path), "/dev/shm/fc-store-model-%ld", (long)getpid());
+	store_world_init(&world, geometry_plain(100), BLOCKS);
+	world.opts.memory_bytes = 4 * MIB;
+	world.opts.memory_path = path;
+	store_world_open(&world);
+	store_world_close(&world);
+	unlink(world.arena);
+	strcpy(world.geometry.name, "plain-fp8");
+	assert_int_equal(store_world_try_open(&world), FC_EGEOMETRY);
+	if (strstr(world.error.text, "geometry plain: ") == NULL || strstr(world.error.text, "wanted plain-fp8") == NULL)
+		fail_msg("%s", world.error.text);
+	unlink(path);
 	store_world_deinit(&world);
 }
 
@@ -424,6 +452,7 @@ int main(void)
 		cmocka_unit_test(a_store_that_grows_keeps_everything),
 		cmocka_unit_test(a_store_that_shrinks_loses_what_lay_behind_the_end_and_nothing_else),
 		cmocka_unit_test(another_geometry_is_refused),
+		cmocka_unit_test(a_memory_arena_of_another_model_of_equal_sizes_is_refused),
 		cmocka_unit_test(another_version_byte_order_or_file_is_refused),
 		cmocka_unit_test(one_damaged_superblock_is_no_loss_and_two_are_refused),
 		cmocka_unit_test(a_size_that_cannot_hold_the_arenas_own_tables_is_refused_before_anything_is_cut),
