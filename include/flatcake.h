@@ -132,11 +132,11 @@ struct fc_group {
 
 /* Two geometries are one when all of their fields are equal, the name among them: models of equal sizes differ in
  * nothing else. So the name says whatever the sizes do not (model, dtype of the KV), and stays as it is once something
- * is stored under it: an arena of another name is refused with FC_EGEOMETRY. Adapter, revision of the weights and layout
- * belong in the keys' namespace instead, where they share an arena. */
+ * is stored under it: an arena of another name is refused with FC_EGEOMETRY. Adapter, revision of the weights and
+ * layout belong in the keys' namespace instead, where they share an arena. */
 struct fc_geometry {
 	char name[FC_NAME_BYTES]; /* 1 to 63 printable ASCII characters */
-	uint32_t block_tokens; /* tokens that one key names */
+	uint32_t block_tokens;    /* tokens that one key names */
 	uint32_t layer_count;
 	uint32_t group_count;
 	struct fc_group groups[FC_GROUPS_MAX];
@@ -253,12 +253,14 @@ void fc_store_opts_init(struct fc_store_opts *opts);
  *                nobody listens. When the daemon goes, what is being read goes on, the rest waits for the next one
  *                as long as `reconnect_timeout_ns` says, and nothing hangs
  *
- * FC_EFORMAT and FC_EGEOMETRY say what was found and what was wanted; nothing is changed in those cases. */
+ * FC_EFORMAT and FC_EGEOMETRY say what was found and what was wanted, FC_EINVAL whose an arena is that belongs to
+ * neither this user nor root; nothing is changed in those cases. */
 int fc_store_open(struct fc_store **store, const char *address, const struct fc_store_opts *opts,
 		  struct fc_error *error);
 
-/* What works only by a fallback here (no io_uring, no direct I/O, memory that may not be locked ...), in sentences for
- * the operator, to be logged once after the open; "" when there is nothing to say. The store's, until it is closed. */
+/* What is not as was asked for: what works only by a fallback here (no io_uring, no direct I/O, memory that may not be
+ * locked ...), an arena that cannot become as large, files that others could read. In sentences for the operator, to be
+ * logged once after the open; "" when there is nothing to say. The store's, until it is closed. */
 const char *fc_store_notice(const struct fc_store *store);
 
 /* Ends every request (FC_ECANCELED), makes everything committed durable, and frees the store. NULL is allowed. Of the

@@ -113,8 +113,7 @@ static void submit(struct fc_open_job *job, enum fc_io_op op, uint64_t offset, u
 static int decode_superblocks(struct fc_open_job *job, bool *is_blank)
 {
 	struct fc_arena *arena = arena_of(job);
-	*is_blank = fc_superblock_is_blank(job->buffer + FC_SUPERBLOCK_BYTES) &&
-		    (fc_superblock_is_blank(job->buffer) || fc_superblock_is_unfinished(job->buffer));
+	*is_blank = fc_superblocks_are_unwritten(job->buffer);
 	if (*is_blank)
 		return FC_OK;
 	int code = fc_superblock_choose(&arena->superblock, job->buffer, &job->error);
@@ -159,7 +158,7 @@ static int adopt_superblock(struct fc_open_job *job)
 	if (arena->chunk_count == 0)
 		return fc_error_set(&job->error, FC_EINVAL, "arena of %llu bytes; at least %llu are needed",
 				    (unsigned long long)superblock->bytes,
-				    (unsigned long long)(superblock->data_offset + superblock->chunk_bytes));
+				    (unsigned long long)fc_superblock_bytes_min(superblock));
 	arena->owner = fc_alloc_zeroed(job->catalog->alloc, arena->chunk_count * sizeof(*arena->owner));
 	if (arena->owner == NULL)
 		return fail(job, FC_ENOMEM, "chunk owners");

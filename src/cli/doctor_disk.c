@@ -151,7 +151,7 @@ static void report_direct(struct fc_doctor *doctor, const struct fc_media *media
 		fc_doctor_advise(finding,
 				 "this file system has no O_DIRECT: reads pass through the page cache; use ext4, "
 				 "XFS or a block device");
-	else if (media->notice != NULL)
+	else if (media->notice[0] != '\0')
 		fc_doctor_advise(finding, "%s", media->notice);
 }
 

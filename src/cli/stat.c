@@ -61,16 +61,17 @@ static int print_media(const struct stat_view *view)
 static int print_view(const struct stat_view *view)
 {
 	const struct fc_geometry *geometry = fc_probe_geometry(view->probe);
-	char text[FC_HUMAN_BYTES];
-	printf("%s: %u layers in %u groups, %u tokens a block\n", geometry->name[0] == '\0' ? "model" : geometry->name,
-	       geometry->layer_count, geometry->group_count, geometry->block_tokens);
+	char text[FC_HUMAN_BYTES], most[FC_HUMAN_BYTES];
+	printf("%s: %u layers in %u groups, %u tokens a block\n", geometry->name, geometry->layer_count,
+	       geometry->group_count, geometry->block_tokens);
 	for (int medium = 0; medium < FC_MEDIUM_COUNT; medium++) {
 		const struct fc_superblock *superblock = &view->probe->superblocks[medium];
 		if (view->probe->has_arena[medium])
-			printf("%s arena %016" PRIx64 "%016" PRIx64 ": chunks of %s, opened for writing %" PRIu64
-			       " times\n",
+			printf("%s arena %016" PRIx64 "%016" PRIx64
+			       ": chunks of %s, can have up to %s, opened for writing %" PRIu64 " times\n",
 			       fc_medium_name((enum fc_medium)medium), superblock->uuid.high, superblock->uuid.low,
-			       fc_human_bytes(superblock->chunk_bytes, text), superblock->epoch);
+			       fc_human_bytes(superblock->chunk_bytes, text),
+			       fc_human_bytes(fc_superblock_bytes_max(superblock), most), superblock->epoch);
 	}
 	int code = print_media(view);
 	if (view->stats.dropped_segments > 0)
@@ -88,6 +89,7 @@ static json_t *medium_to_json(const struct stat_view *view, enum fc_medium mediu
 	if (object == NULL)
 		return NULL;
 	json_object_set_new(object, "chunk_bytes", fc_json_count(superblock->chunk_bytes));
+	json_object_set_new(object, "bytes_max", fc_json_count(fc_superblock_bytes_max(superblock)));
 	json_object_set_new(object, "epoch", fc_json_count(superblock->epoch));
 	json_object_set_new(object, "uuid",
 			    json_sprintf("%016" PRIx64 "%016" PRIx64, superblock->uuid.high, superblock->uuid.low));

@@ -1,8 +1,9 @@
 #include "daemon/locks.h"
 
-#include "host/random_bits.h"
-
 #include "base/check.h"
+#include "daemon/log.h"
+#include "host/private_file.h"
+#include "host/random_bits.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -10,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define BASE_BITS 40
@@ -32,11 +34,32 @@ static struct flock lock_on(const struct fc_locks *locks, uint64_t number, short
 	};
 }
 
+/* Whoever can open the file can hold locks on it that the next daemon waits for. Nothing is ever written to it, so one
+ * with content is another file, named by mistake. */
+static int check_file(int fd, const char *path, struct fc_error *error)
+{
+	char notice[FC_PRIVATE_NOTICE_BYTES];
+	struct stat status;
+	int code = fc_private_check_owner(fd, path, error);
+	if (code != FC_OK)
+		return code;
+	if (fstat(fd, &status) != 0 || !S_ISREG(status.st_mode) || status.st_size != 0)
+		return fc_error_set(error, FC_EINVAL, "%s: not a lock file, which is a regular one without content",
+				    path);
+	fc_private_close_to_others(fd, path, notice);
+	if (notice[0] != '\0')
+		fc_log(FC_LOG_WARNING, "exposed", "%s", notice);
+	return FC_OK;
+}
+
 static int open_file(struct fc_locks *locks, const char *path, struct fc_error *error)
 {
 	locks->fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
 	if (locks->fd < 0)
 		return fc_error_set(error, FC_ESYSTEM, "%s: open: %s", path, strerror(errno));
+	int code = check_file(locks->fd, path, error);
+	if (code != FC_OK)
+		return code;
 	if (flock(locks->fd, LOCK_EX | LOCK_NB) == 0)
 		return FC_OK;
 	if (errno == EWOULDBLOCK)

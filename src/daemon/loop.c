@@ -44,7 +44,7 @@ static void tell_what_is_open(struct fc_daemon *daemon)
 	struct fc_stats stats = {0};
 	fc_core_stats(daemon->core, &stats);
 	for (int medium = 0; medium < FC_MEDIUM_COUNT; medium++)
-		if (daemon->media[medium] != NULL && daemon->media[medium]->notice != NULL)
+		if (daemon->media[medium] != NULL && daemon->media[medium]->notice[0] != '\0')
 			fc_log(FC_LOG_WARNING, "fallback", "%s", daemon->media[medium]->notice);
 	fc_log(FC_LOG_INFO, "open", "%llu blocks in %llu segments found, %llu segments dropped, in %llu ms",
 	       (unsigned long long)stats.blocks, (unsigned long long)stats.recovered_segments,

@@ -174,7 +174,7 @@ static void show_arena(const struct fc_daemon *daemon, enum fc_medium medium, st
 	*arena = (struct fc_view_arena){
 		.is_there = media != NULL,
 		.path = medium == FC_SSD ? config->ssd_path : config->memory_path,
-		.notice = media != NULL && media->notice != NULL ? media->notice : "",
+		.notice = media != NULL ? media->notice : "",
 		.bytes = media != NULL ? media->bytes : 0,
 		.read_limit_bytes_per_s = medium == FC_SSD ? config->ssd_read_limit_bytes : 0,
 	};

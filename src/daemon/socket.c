@@ -11,6 +11,7 @@
 #include "daemon/daemon.h"
 
 #include "base/check.h"
+#include "host/private_file.h"
 #include "media/memory.h"
 #include "media/ssd.h"
 
@@ -118,6 +119,15 @@ static int bind_and_listen(struct fc_daemon *daemon, const struct sockaddr_un *a
 
 static void on_connect(uv_poll_t *handle, int status, int events);
 
+/* Where others can replace the socket, engines would hand their blocks to whoever did. */
+static void warn_of_folder(const char *path)
+{
+	char notice[FC_PRIVATE_NOTICE_BYTES];
+	fc_private_look_at_folder(path, notice);
+	if (notice[0] != '\0')
+		fc_log(FC_LOG_WARNING, "exposed", "%s", notice);
+}
+
 int fc_daemon_listen(struct fc_daemon *daemon, struct fc_error *error)
 {
 	const char *path = daemon->settings->config.socket_path;
@@ -136,6 +146,7 @@ int fc_daemon_listen(struct fc_daemon *daemon, struct fc_error *error)
 		code = bind_and_listen(daemon, &address, error);
 	if (code != FC_OK)
 		return code;
+	warn_of_folder(path);
 	daemon->spare_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
 	fc_check(uv_poll_init(&daemon->loop, &daemon->listen_poll, daemon->listen_fd) == 0);
 	daemon->listen_poll.data = daemon;

@@ -1,5 +1,7 @@
 #include "daemon/token.h"
 
+#include "host/private_file.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <sodium.h>
@@ -27,7 +29,8 @@ static int check_file(int fd, const char *path, struct fc_error *error)
 		return fc_error_set(error, FC_EINVAL,
 				    "http_token_file: %s has mode %04o, so others may open it; allowed: 0600 or 0400",
 				    path, (unsigned)status.st_mode & 07777);
-	return FC_OK;
+	int code = fc_private_check_owner(fd, path, error);
+	return code == FC_OK ? FC_OK : fc_error_wrap(error, code, "http_token_file");
 }
 
 static int take_text(struct fc_token *token, const char *text, size_t len, const char *path, struct fc_error *error)

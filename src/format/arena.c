@@ -139,8 +139,7 @@ int fc_superblock_plan(struct fc_superblock *superblock, uint64_t bytes, uint64_
 	};
 	if (fc_superblock_chunks(superblock, bytes) == 0)
 		return fc_error_set(error, FC_EINVAL, "arena of %llu bytes; at least %llu are needed",
-				    (unsigned long long)bytes,
-				    (unsigned long long)(superblock->data_offset + chunk_bytes));
+				    (unsigned long long)bytes, (unsigned long long)fc_superblock_bytes_min(superblock));
 	return FC_OK;
 }
 
@@ -149,6 +148,16 @@ uint64_t fc_superblock_chunks(const struct fc_superblock *superblock, uint64_t b
 	if (bytes <= superblock->data_offset)
 		return 0;
 	return fc_min_u64((bytes - superblock->data_offset) / superblock->chunk_bytes, superblock->table_chunks);
+}
+
+uint64_t fc_superblock_bytes_min(const struct fc_superblock *superblock)
+{
+	return superblock->data_offset + superblock->chunk_bytes;
+}
+
+uint64_t fc_superblock_bytes_max(const struct fc_superblock *superblock)
+{
+	return superblock->data_offset + superblock->table_chunks * superblock->chunk_bytes;
 }
 
 void fc_superblock_encode(const struct fc_superblock *superblock, uint8_t *buffer)
@@ -183,7 +192,7 @@ void fc_superblock_encode(const struct fc_superblock *superblock, uint8_t *buffe
 	memcpy(buffer, &record, sizeof(record));
 }
 
-bool fc_superblock_is_blank(const uint8_t *buffer)
+static bool is_blank(const uint8_t *buffer)
 {
 	for (size_t i = 0; i < FC_SUPERBLOCK_BYTES; i++)
 		if (buffer[i] != 0)
@@ -215,11 +224,16 @@ void fc_superblock_encode_mark(uint8_t *buffer)
 	memcpy(buffer, &record, SECTOR_BYTES);
 }
 
-bool fc_superblock_is_unfinished(const uint8_t *buffer)
+static bool is_unfinished(const uint8_t *buffer)
 {
 	struct superblock_record record;
 	memcpy(&record, buffer, sizeof(record));
 	return check_superblock_kind(&record, NULL) == FC_OK && record.checksum != superblock_checksum(buffer);
+}
+
+bool fc_superblocks_are_unwritten(const uint8_t *buffer)
+{
+	return is_blank(buffer + FC_SUPERBLOCK_BYTES) && (is_blank(buffer) || is_unfinished(buffer));
 }
 
 /* `bytes` is not held against the table: an arena may have grown beyond what its table can name. */
@@ -298,7 +312,7 @@ int fc_superblock_choose(struct fc_superblock *superblock, const uint8_t *buffer
 		*superblock = second;
 		return FC_OK;
 	}
-	if (code != FC_OK && fc_superblock_is_blank(buffer))
+	if (code != FC_OK && is_blank(buffer))
 		return fc_error_set(error, second_code, "%s", second_error.text);
 	return code;
 }
@@ -332,8 +346,8 @@ static bool is_name_same(const struct fc_geometry *stored, const struct fc_geome
 
 int fc_geometry_same(const struct fc_geometry *stored, const struct fc_geometry *wanted, struct fc_error *error)
 {
-	if (!is_name_same(stored, wanted) || stored->block_tokens != wanted->block_tokens || stored->layer_count != wanted->layer_count ||
-	    stored->group_count != wanted->group_count)
+	if (!is_name_same(stored, wanted) || stored->block_tokens != wanted->block_tokens ||
+	    stored->layer_count != wanted->layer_count || stored->group_count != wanted->group_count)
 		return fc_error_set(
 			error, FC_EGEOMETRY,
 			"the arena has geometry %s: %u tokens per block, %u layers, %u groups; wanted %s: %u, %u, %u",

@@ -60,6 +60,11 @@ static inline uint64_t fc_seq_first(uint64_t epoch)
 /* Chunks that an arena of `bytes` has. */
 uint64_t fc_superblock_chunks(const struct fc_superblock *superblock, uint64_t bytes);
 
+/* Least and most bytes that the arena can have: with one chunk, and with as many as its table has room for. What lies
+ * behind the most would never be used. */
+uint64_t fc_superblock_bytes_min(const struct fc_superblock *superblock);
+uint64_t fc_superblock_bytes_max(const struct fc_superblock *superblock);
+
 /* `buffer` has FC_SUPERBLOCK_BYTES. */
 void fc_superblock_encode(const struct fc_superblock *superblock, uint8_t *buffer);
 
@@ -67,21 +72,22 @@ void fc_superblock_encode(const struct fc_superblock *superblock, uint8_t *buffe
  */
 FC_MUST_USE int fc_superblock_decode(struct fc_superblock *superblock, const uint8_t *buffer, struct fc_error *error);
 
-/* True when the buffer holds nothing but zeros. Both copies do in a new arena. */
 /* Of both copies, FC_TABLE_OFFSET bytes, the whole one with the higher epoch. With none, the error of the first copy
  * that was ever written. */
 FC_MUST_USE int fc_superblock_choose(struct fc_superblock *superblock, const uint8_t *buffer, struct fc_error *error);
 
-bool fc_superblock_is_blank(const uint8_t *buffer);
+/* The one answer to whether an arena may be formatted, whoever asks. Of both copies (of a file that is shorter, what it
+ * has, and zeros behind): true when nothing can be stored yet, because both are zeros, or because the format was
+ * interrupted before copy 1, which leaves in copy 0 its mark or a part of the superblock. Anything else that is not
+ * whole is somebody's. */
+bool fc_superblocks_are_unwritten(const uint8_t *buffer);
 
 /* What is written over copy 0 before anything else of a format: FC_TABLE_PAGE_BYTES that say that it has begun. All
  * that matters lies in the first 512 bytes, which a medium writes whole or not at all. */
 void fc_superblock_encode_mark(uint8_t *buffer);
-/* Copy 0 of an arena whose copy 1 is blank: true when the format was interrupted, so that nothing can be stored yet. */
-bool fc_superblock_is_unfinished(const uint8_t *buffer);
 
-/* The name counts like every other field: models of equal sizes (bf16 at one scale, fp8 at half of it) differ in nothing
- * else. FC_EGEOMETRY names the first field that differs. */
+/* The name counts like every other field: models of equal sizes (bf16 at one scale, fp8 at half of it) differ in
+ * nothing else. FC_EGEOMETRY names the first field that differs. */
 FC_MUST_USE int fc_geometry_same(const struct fc_geometry *stored, const struct fc_geometry *wanted,
 				 struct fc_error *error);
 

@@ -10,6 +10,7 @@
 #include "media/arena_file.h"
 
 #include "base/check.h"
+#include "host/private_file.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -234,6 +235,8 @@ int fc_arena_file_open(struct fc_arena_file *file, const struct fc_arena_file_op
 		return code;
 	}
 	code = file_init(file, opts->path, error);
+	if (code == 0 && !opts->is_read_only && !file->is_block_device)
+		code = fc_private_check_owner(file->fd, opts->path, error);
 	/* Direct I/O is asked for after the open: an open that is refused for it leaves the file it made behind. */
 	file->is_direct = code == 0 && opts->is_direct && fcntl(file->fd, F_SETFL, O_DIRECT) == 0;
 	if (code == 0 && !file->is_direct && fc_arena_file_make_buffered(file) != 0)
@@ -339,6 +342,18 @@ int fc_arena_file_fill(struct fc_arena_file *file, const char *path, struct fc_e
 				    " bytes are holes, and its file system has no room to fill them",
 				    path, hole_bytes, file->bytes);
 	return fc_error_set(error, FC_ESYSTEM, "%s: fallocate: %s", path, strerror(failure));
+}
+
+void fc_arena_file_make_private(const struct fc_arena_file *file, const char *path, struct fc_media *media)
+{
+	char notices[3][FC_PRIVATE_NOTICE_BYTES];
+
+	fc_private_close_to_others(file->fd, path, notices[0]);
+	fc_private_look_at_links(file->fd, path, notices[1]);
+	fc_private_look_at_folder(path, notices[2]);
+	for (size_t i = 0; i < fc_array_len(notices); i++)
+		if (notices[i][0] != '\0')
+			fc_media_note(media, "%s", notices[i]);
 }
 
 static int grow(struct fc_arena_file *file, const char *path, uint64_t bytes, bool *is_sparse, struct fc_error *error)

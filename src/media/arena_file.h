@@ -3,7 +3,7 @@
 #ifndef FC_MEDIA_ARENA_FILE_H
 #define FC_MEDIA_ARENA_FILE_H
 
-#include "base/error.h"
+#include "media/media.h"
 
 #include <sys/types.h>
 
@@ -24,7 +24,8 @@ struct fc_arena_file {
 };
 
 /* Opens a regular file or block device: 0600 when created, never through a symbolic link, and locked: exclusively, or
- * shared with other readers when read-only. FC_EBUSY names the process that holds it. */
+ * shared with other readers when read-only. FC_EBUSY names the process that holds it. To be written, a file has to
+ * belong to this process's user or to root: FC_EINVAL names whose it is. */
 int fc_arena_file_open(struct fc_arena_file *file, const struct fc_arena_file_opts *opts,
 		       struct fc_error *error) FC_MUST_USE;
 
@@ -43,6 +44,10 @@ int fc_arena_file_fill(struct fc_arena_file *file, const char *path, struct fc_e
 
 /* Bytes of a regular file that no space is set aside for; 0 for others. */
 uint64_t fc_arena_file_hole_bytes(const struct fc_arena_file *file);
+
+/* Once it is known that the arena is ours: what its mode lets others do is taken from them, and told, as are further
+ * names of the file and a folder in which others can replace it. */
+void fc_arena_file_make_private(const struct fc_arena_file *file, const char *path, struct fc_media *media);
 
 /* FC_ELIMIT when RLIMIT_FSIZE lets nobody write so far into a regular file. */
 int fc_arena_file_check_limit(const struct fc_arena_file *file, const char *path, uint64_t bytes,

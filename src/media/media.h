@@ -33,6 +33,8 @@ struct fc_io {
 	uint64_t medium_private[2]; /* the medium's while in flight */
 };
 
+#define FC_MEDIA_NOTICE_BYTES 2048
+
 struct fc_media_counters {
 	uint64_t read_commands, write_commands, sync_commands;
 	uint64_t bytes_read, bytes_written;
@@ -69,9 +71,13 @@ struct fc_media {
 	uint8_t *map;                /* memory media: the arena's bytes, for reading and writing in place; else NULL */
 	bool is_durable;             /* its content outlives the process */
 	bool is_new;                 /* this open made it: it reads as zeros */
-	const char *notice;          /* what works only by a fallback, in sentences for the operator; NULL: nothing */
+	char notice[FC_MEDIA_NOTICE_BYTES]; /* what is not as was asked for, in sentences for the operator; "": nothing
+					     */
 	struct fc_media_counters counters;
 };
+
+/* Adds a sentence to the notice; what finds no room is cut. */
+void fc_media_note(struct fc_media *media, const char *format, ...) FC_PRINTF(2, 3);
 
 /* Of an I/O that has ended: FC_OK when all its bytes were moved, else why not (FC_EFULL: a file system without room).
  */

@@ -137,9 +137,10 @@ static int open_memfd(struct memory_media *memory, uint64_t bytes, struct fc_err
 	if (memory->file.fd >= 0)
 		return 0;
 	memory->page_bytes = (uint64_t)sysconf(_SC_PAGESIZE);
-	memory->media.notice =
+	fc_media_note(
+		&memory->media,
 		"memory arena: no reserved huge pages (vm.nr_hugepages), so shared memory uses small pages unless "
-		"/sys/kernel/mm/transparent_hugepage/shmem_enabled is 'advise'";
+		"/sys/kernel/mm/transparent_hugepage/shmem_enabled is 'advise'");
 	memory->file.fd = memfd_create("flatcake", MFD_CLOEXEC);
 	if (memory->file.fd < 0)
 		return fc_error_set(error, FC_ESYSTEM, "memory arena: memfd_create: %s", strerror(errno));
@@ -379,6 +380,13 @@ int fc_memory_resize(struct fc_media *media, uint64_t bytes, struct fc_error *er
 	media->map = map;
 	media->bytes = bytes;
 	return bytes < old_bytes ? resize_backing(memory, bytes, error) : 0;
+}
+
+void fc_memory_make_private(struct fc_media *media)
+{
+	const struct memory_media *memory = memory_of(media);
+	if (memory->path != NULL)
+		fc_arena_file_make_private(&memory->file, memory->path, media);
 }
 
 int fc_memory_fd(const struct fc_media *media)

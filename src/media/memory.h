@@ -26,6 +26,10 @@ int fc_memory_adopt(int fd, const char *name, bool is_durable, struct fc_media *
  * valid afterwards. Content below the smaller size stays, new bytes are zero. On failure the arena is as before. */
 int fc_memory_resize(struct fc_media *media, uint64_t bytes, struct fc_error *error) FC_MUST_USE;
 
+/* Takes from others what they may do with the arena's file, and tells it in the notice. For who has found it to be
+ * ours. Without a path there is nothing to take. */
+void fc_memory_make_private(struct fc_media *media);
+
 /* The descriptor behind the mapping, to be handed to processes that may map it too; -1 for private memory. */
 int fc_memory_fd(const struct fc_media *media);
 

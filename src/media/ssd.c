@@ -39,22 +39,6 @@ static bool is_idle(const struct fc_ssd *ssd)
 	return ssd->in_flight_count == 0 && fc_list_is_empty(&ssd->waiting) && fc_list_is_empty(&ssd->done);
 }
 
-static void add_notice(struct fc_ssd *ssd, const char *format, ...) FC_PRINTF(2, 3);
-static void add_notice(struct fc_ssd *ssd, const char *format, ...)
-{
-	size_t used = strlen(ssd->notice);
-	va_list arguments;
-
-	if (used > 0 && used + 2 < sizeof(ssd->notice)) {
-		memcpy(ssd->notice + used, "; ", 3);
-		used += 2;
-	}
-	va_start(arguments, format);
-	vsnprintf(ssd->notice + used, sizeof(ssd->notice) - used, format, arguments);
-	va_end(arguments);
-	ssd->media.notice = ssd->notice;
-}
-
 /* ---- the life of an I/O -------------------------------------------------------------------------------------------
  */
 
@@ -208,10 +192,11 @@ static int ssd_register_buffers(struct fc_media *media, void *memory, uint64_t b
 	int failure = ssd->engine->register_buffers(ssd, memory, bytes);
 	if (failure == 0)
 		return 0;
-	if (strstr(ssd->notice, "buffers") == NULL)
-		add_notice(ssd, "%s: I/O buffers are not registered with the kernel (%s%s), which costs some CPU time",
-			   ssd->path, strerror(failure),
-			   failure == ENOMEM || failure == EPERM ? "; raise RLIMIT_MEMLOCK, ulimit -l" : "");
+	if (strstr(ssd->media.notice, "buffers") == NULL)
+		fc_media_note(&ssd->media,
+			      "%s: I/O buffers are not registered with the kernel (%s%s), which costs some CPU time",
+			      ssd->path, strerror(failure),
+			      failure == ENOMEM || failure == EPERM ? "; raise RLIMIT_MEMLOCK, ulimit -l" : "");
 	return FC_ELIMIT;
 }
 
@@ -247,9 +232,9 @@ static int check_existing(struct fc_ssd *ssd, struct fc_error *error)
 	uint64_t hole_bytes = fc_arena_file_hole_bytes(&ssd->file);
 
 	if (hole_bytes > 0)
-		add_notice(ssd,
-			   "%s: no space is set aside for %" PRIu64 " of its bytes; a write may find the disk full",
-			   ssd->path, hole_bytes);
+		fc_media_note(&ssd->media,
+			      "%s: no space is set aside for %" PRIu64 " of its bytes; a write may find the disk full",
+			      ssd->path, hole_bytes);
 	return fc_arena_file_check_limit(&ssd->file, ssd->path, ssd->file.bytes, error);
 }
 
@@ -274,7 +259,8 @@ static int open_file(struct fc_ssd *ssd, const struct fc_ssd_opts *opts, struct 
 	ssd->media.is_new = true;
 	code = fc_arena_file_resize(&ssd->file, ssd->path, opts->bytes, &is_sparse, error);
 	if (is_sparse)
-		add_notice(ssd, "%s: its file system cannot set space aside; a write may find it full", ssd->path);
+		fc_media_note(&ssd->media, "%s: its file system cannot set space aside; a write may find it full",
+			      ssd->path);
 	return code;
 }
 
@@ -285,8 +271,8 @@ static int init_align(struct fc_ssd *ssd, bool is_buffered, struct fc_error *err
 	if (align == 0 && ssd->file.is_direct && fc_arena_file_make_buffered(&ssd->file) != 0)
 		return fc_error_set(error, FC_ESYSTEM, "%s: fcntl: %s", ssd->path, strerror(errno));
 	if (align == 0 && !is_buffered)
-		add_notice(
-			ssd,
+		fc_media_note(
+			&ssd->media,
 			"%s: its file system has no direct I/O (O_DIRECT); reads and writes go through the page cache",
 			ssd->path);
 	ssd->media.align = align > 0 ? align : BUFFERED_ALIGN;
@@ -318,7 +304,8 @@ static int open_engine(struct fc_ssd *ssd, struct fc_error *error)
 	int failure = ssd->engine->open(ssd);
 	if (failure == 0)
 		return 0;
-	add_notice(ssd, "%s: no io_uring (%s); a few threads read and write instead", ssd->path, strerror(failure));
+	fc_media_note(&ssd->media, "%s: no io_uring (%s); a few threads read and write instead", ssd->path,
+		      strerror(failure));
 	ssd->engine = &fc_ssd_engine_threads;
 	failure = ssd->engine->open(ssd);
 	if (failure == 0)
@@ -406,6 +393,12 @@ int fc_ssd_resize(struct fc_media *media, uint64_t bytes, struct fc_error *error
 	if (code == 0)
 		media->bytes = fc_align_down(bytes, media->align);
 	return code;
+}
+
+void fc_ssd_make_private(struct fc_media *media)
+{
+	const struct fc_ssd *ssd = ssd_of(media);
+	fc_arena_file_make_private(&ssd->file, ssd->path, media);
 }
 
 int fc_ssd_fd(const struct fc_media *media)

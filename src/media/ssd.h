@@ -33,6 +33,10 @@ int fc_ssd_adopt(int fd, const struct fc_ssd_opts *opts, struct fc_media **media
 /* Grows or shrinks a regular file, with space set aside; nothing may be in flight. On failure it is as before. */
 int fc_ssd_resize(struct fc_media *media, uint64_t bytes, struct fc_error *error) FC_MUST_USE;
 
+/* Takes from others what they may do with the arena's file, and tells it in the notice. For who has found it to be
+ * ours: another's file that was named by mistake keeps its mode. */
+void fc_ssd_make_private(struct fc_media *media);
+
 /* The arena's descriptor, to be handed to processes that may read it too. */
 int fc_ssd_fd(const struct fc_media *media);
 

@@ -14,7 +14,6 @@
 #include <string.h>
 
 #define FC_SSD_MAGIC 0x464353534d454449ull
-#define FC_SSD_NOTICE_BYTES 1024
 
 struct fc_ssd;
 
@@ -45,7 +44,6 @@ struct fc_ssd {
 	uint32_t in_flight_count; /* with the engine */
 	struct fc_link waiting;   /* for the engine to have room */
 	struct fc_link done;      /* for their done_cb */
-	char notice[FC_SSD_NOTICE_BYTES];
 };
 
 /* What is left of a read or write, as one command of at most 1 GiB (the kernel moves at most 2 GiB at once). */

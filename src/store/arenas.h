@@ -1,5 +1,6 @@
-/* The arenas of a store or a daemon: they get the size that is asked for, and nothing is resized before it is known to
- * be ours. */
+/* The arenas of a store or a daemon. What is there already is looked at first (superblocks, geometry, owner): nothing
+ * that is not ours is resized, nor is its mode changed. What is ours gets the size that is asked for, as far as its
+ * chunk table can name it, so that no space is set aside which nobody could use; a notice says what is missing. */
 #ifndef FC_STORE_ARENAS_H
 #define FC_STORE_ARENAS_H
 

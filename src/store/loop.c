@@ -92,7 +92,7 @@ static int join_notices(struct fc_store *store)
 {
 	const char *notices[FC_MEDIUM_COUNT] = {"", ""};
 	for (int medium = 0; medium < FC_MEDIUM_COUNT; medium++)
-		if (store->media[medium] != NULL && store->media[medium]->notice != NULL)
+		if (store->media[medium] != NULL)
 			notices[medium] = store->media[medium]->notice;
 	bool has_both = notices[FC_MEMORY][0] != 0 && notices[FC_SSD][0] != 0;
 	if (asprintf(&store->notice, "%s%s%s", notices[FC_SSD], has_both ? "; " : "", notices[FC_MEMORY]) >= 0)

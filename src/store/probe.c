@@ -17,46 +17,37 @@ char *fc_probe_ssd_path(const struct fc_probe_opts *opts)
 	return asprintf(&path, "%s/ssd.arena", opts->dir) < 0 ? NULL : path;
 }
 
-static int read_all(int fd, uint8_t *buffer, size_t bytes)
+/* Up to the end of the file. */
+static size_t read_bytes(int fd, uint8_t *buffer, size_t bytes)
 {
-	for (size_t done = 0; done < bytes;) {
+	size_t done = 0;
+	while (done < bytes) {
 		ssize_t count = pread(fd, buffer + done, bytes - done, (off_t)done);
 		if (count < 0 && errno == EINTR)
 			continue;
 		if (count <= 0)
-			return FC_EFORMAT;
+			break;
 		done += (size_t)count;
 	}
-	return FC_OK;
+	return done;
 }
 
-/* No superblock was ever finished. The first one may be half there: what a killed process wrote last can still be on
- * its way to the disk, and nobody's lock is asked for here. */
-static bool is_unfinished(const uint8_t *buffer)
+static int decode(struct fc_superblock *superblock, const uint8_t *buffer, size_t bytes, struct fc_error *error)
 {
-	uint64_t first_word;
-	memcpy(&first_word, buffer, sizeof(first_word));
-	return fc_superblock_is_blank(buffer + FC_SUPERBLOCK_BYTES) &&
-	       (first_word == 0 || fc_superblock_is_unfinished(buffer));
-}
-
-static int decode(struct fc_superblock *superblock, const uint8_t *buffer, struct fc_error *error)
-{
-	if (is_unfinished(buffer))
+	if (fc_superblocks_are_unwritten(buffer))
 		return fc_error_set(error, FC_EFORMAT, "nothing was ever stored in it");
+	if (bytes < FC_TABLE_OFFSET)
+		return fc_error_set(error, FC_EFORMAT, "not a FlatCake arena: it ends before the superblocks do");
 	return fc_superblock_choose(superblock, buffer, error);
 }
 
 static int read_superblock(int fd, struct fc_superblock *superblock, struct fc_error *error)
 {
-	uint8_t *buffer = malloc(FC_TABLE_OFFSET);
+	uint8_t *buffer = calloc(1, FC_TABLE_OFFSET);
 	if (buffer == NULL)
 		return fc_error_set(error, FC_ENOMEM, "%s", fc_code_text(FC_ENOMEM));
-	int code = read_all(fd, buffer, FC_TABLE_OFFSET);
-	if (code != FC_OK)
-		fc_error_set(error, code, "not a FlatCake arena: it ends before the superblocks do");
-	else
-		code = decode(superblock, buffer, error);
+	size_t bytes = read_bytes(fd, buffer, FC_TABLE_OFFSET);
+	int code = decode(superblock, buffer, bytes, error);
 	free(buffer);
 	return code;
 }

@@ -248,10 +248,57 @@ static void another_model_is_refused_by_arena_and_with_what_to_do(void **state)
 	daemon_world_start(&world, NULL);
 	assert_int_equal(daemon_world_stop(&world, SIGTERM), 0);
 	assert_int_equal(daemon_world_wait(daemon_world_spawn(&world, "--block-tokens=16")), 1);
-	assert_true(daemon_world_log_says(&world, "memory arena: the arena has geometry"));
+	assert_true(daemon_world_log_says(&world, "ssd.arena: the arena has geometry"));
 	snprintf(words, sizeof(words), "or remove %s and", world.arena);
 	assert_true(daemon_world_log_says(&world, words));
 	daemon_world_start(&world, NULL); /* and is as it was */
+	daemon_world_deinit(&world);
+}
+
+/* ---- what others may do ---- */
+
+static void what_others_may_do_with_its_files_is_taken_away_or_told(void **state)
+{
+	(void)state;
+	struct daemon_world world;
+	char lock_path[100], folder[100];
+	struct stat status;
+	daemon_world_init(&world);
+	daemon_world_start(&world, NULL);
+	assert_int_equal(daemon_world_stop(&world, SIGTERM), 0);
+	assert_false(daemon_world_log_says(&world, "mode 0"));
+	snprintf(lock_path, sizeof(lock_path), "%s/clients.lock", world.dir);
+	snprintf(folder, sizeof(folder), "%s/run", world.dir);
+	assert_int_equal(chmod(lock_path, 0666), 0);
+	assert_int_equal(chmod(world.arena, 0666), 0);
+	assert_int_equal(chmod(folder, 0777), 0);
+	daemon_world_start(&world, NULL);
+	assert_int_equal(daemon_world_stop(&world, SIGTERM), 0);
+	assert_true(daemon_world_log_says(&world, "clients.lock: had mode 0666"));
+	assert_true(daemon_world_log_says(&world, "ssd.arena: had mode 0666"));
+	assert_true(
+		daemon_world_log_says(&world, "run: a folder of mode 0777, in which anybody can take away or replace"));
+	assert_int_equal(stat(lock_path, &status), 0);
+	assert_int_equal(status.st_mode & 07777, 0600);
+	assert_int_equal(stat(world.arena, &status), 0);
+	assert_int_equal(status.st_mode & 07777, 0600);
+	daemon_world_deinit(&world);
+}
+
+static void a_file_that_is_no_lock_file_is_left_alone(void **state)
+{
+	(void)state;
+	struct daemon_world world;
+	char lock_path[100], letter[] = "a letter to a friend";
+	struct stat status;
+	daemon_world_init(&world);
+	snprintf(lock_path, sizeof(lock_path), "%s/clients.lock", world.dir);
+	store_world_write_file(lock_path, 0, letter, sizeof(letter));
+	assert_int_equal(chmod(lock_path, 0644), 0);
+	assert_int_equal(daemon_world_wait(daemon_world_spawn(&world, NULL)), 1);
+	assert_true(daemon_world_log_says(&world, "clients.lock: not a lock file"));
+	assert_int_equal(stat(lock_path, &status), 0);
+	assert_int_equal(status.st_mode & 07777, 0644);
 	daemon_world_deinit(&world);
 }
 
@@ -267,6 +314,8 @@ int main(void)
 		cmocka_unit_test(a_hangup_stops_no_service),
 		cmocka_unit_test(a_large_memory_arena_asks_for_more_time_to_start),
 		cmocka_unit_test(another_model_is_refused_by_arena_and_with_what_to_do),
+		cmocka_unit_test(what_others_may_do_with_its_files_is_taken_away_or_told),
+		cmocka_unit_test(a_file_that_is_no_lock_file_is_left_alone),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

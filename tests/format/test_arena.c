@@ -216,24 +216,33 @@ static void a_format_that_was_interrupted_is_recognised(void **state)
 {
 	(void)state;
 	struct fc_superblock written = make_superblock(), read;
-	memset(buffer, 0, sizeof(buffer));
-	assert_true(fc_superblock_is_blank(buffer));
-	assert_false(fc_superblock_is_unfinished(buffer));
-	fc_superblock_encode_mark(buffer);
-	assert_false(fc_superblock_is_blank(buffer));
-	assert_true(fc_superblock_is_unfinished(buffer));
-	assert_int_equal(fc_superblock_decode(&read, buffer, NULL), FC_EFORMAT);
+	uint8_t *copies = calloc(1, FC_TABLE_OFFSET);
+	assert_non_null(copies);
+	assert_true(fc_superblocks_are_unwritten(copies));
+	fc_superblock_encode_mark(copies);
+	assert_true(fc_superblocks_are_unwritten(copies));
+	assert_int_equal(fc_superblock_decode(&read, copies, NULL), FC_EFORMAT);
 	/* A superblock of which only the first sector has arrived, or all but the first. */
 	uint8_t whole[FC_SUPERBLOCK_BYTES];
 	fc_superblock_encode(&written, whole);
-	memcpy(buffer, whole, 512);
-	assert_true(fc_superblock_is_unfinished(buffer));
-	fc_superblock_encode_mark(buffer);
-	memcpy(buffer + 512, whole + 512, sizeof(whole) - 512);
-	assert_true(fc_superblock_is_unfinished(buffer));
-	assert_false(fc_superblock_is_unfinished(whole));
-	memset(buffer, 'x', sizeof(buffer));
-	assert_false(fc_superblock_is_unfinished(buffer));
+	memcpy(copies, whole, 512);
+	assert_true(fc_superblocks_are_unwritten(copies));
+	fc_superblock_encode_mark(copies);
+	memcpy(copies + 512, whole + 512, sizeof(whole) - 512);
+	assert_true(fc_superblocks_are_unwritten(copies));
+	/* With anything in copy 1, even a part, copy 0 was finished before: what is wrong with it now is damage. */
+	memcpy(copies + FC_SUPERBLOCK_BYTES + 512, whole + 512, sizeof(whole) - 512);
+	assert_false(fc_superblocks_are_unwritten(copies));
+	memset(copies + FC_SUPERBLOCK_BYTES, 0, FC_SUPERBLOCK_BYTES);
+	memcpy(copies, whole, sizeof(whole));
+	assert_false(fc_superblocks_are_unwritten(copies));
+	/* Somebody else's. */
+	memset(copies, 'x', FC_SUPERBLOCK_BYTES);
+	assert_false(fc_superblocks_are_unwritten(copies));
+	memset(copies, 0, FC_SUPERBLOCK_BYTES);
+	copies[FC_SUPERBLOCK_BYTES - 1] = 1;
+	assert_false(fc_superblocks_are_unwritten(copies));
+	free(copies);
 }
 
 static void another_geometry_is_named_by_its_first_difference(void **state)
@@ -248,7 +257,8 @@ static void another_geometry_is_named_by_its_first_difference(void **state)
 			"geometry hybrid: group 2: the arena",
 			"geometry hybrid: group 1 layer 3: the arena has slices of 1 bytes; wanted 2",
 			"geometry hybrid: group 3: the arena has rule 2",
-			"the arena has geometry hybrid: 4 tokens per block, 4 layers, 4 groups; wanted hybrid-fp8: 4, 4, 4"};
+			"the arena has geometry hybrid: 4 tokens per block, 4 layers, 4 groups; wanted hybrid-fp8: 4, "
+			"4, 4"};
 		struct fc_geometry wanted = geometry_hybrid(1), found = stored;
 		if (i == 0)
 			wanted.layer_count = 3;

@@ -73,7 +73,7 @@ static int open_arena(struct ssd_world *world)
 
 static bool has_notice(const struct ssd_world *world, const char *text)
 {
-	return world->media->notice != NULL && strstr(world->media->notice, text) != NULL;
+	return strstr(world->media->notice, text) != NULL;
 }
 
 /* Without cmocka's assertions, which do not work in a child. */

@@ -288,7 +288,8 @@ static void a_memory_arena_of_another_model_of_equal_sizes_is_refused(void **sta
 	unlink(world.arena);
 	strcpy(world.geometry.name, "plain-fp8");
 	assert_int_equal(store_world_try_open(&world), FC_EGEOMETRY);
-	if (strstr(world.error.text, "geometry plain: ") == NULL || strstr(world.error.text, "wanted plain-fp8") == NULL)
+	if (strstr(world.error.text, "geometry plain: ") == NULL ||
+	    strstr(world.error.text, "wanted plain-fp8") == NULL)
 		fail_msg("%s", world.error.text);
 	unlink(path);
 	store_world_deinit(&world);
