@@ -15,6 +15,10 @@
  * FC_ECANCELED, what frees only frees, and nothing of the store is kept open; the parent goes on. A child that needs a
  * store opens one.
  *
+ * Pointers: where a NULL is not allowed, a function that returns a code answers FC_EINVAL, and any other does nothing
+ * and returns 0, NULL or "" (fc_store_fd(): -1). What a function hands out through a pointer is NULL when it fails.
+ * Handles that have been freed, or are none, cannot be told from good ones.
+ *
  * Ownership: the caller keeps what it passes in; memory named by a load or a save (slots, keys) is borrowed as each
  * function says; what a function hands out is freed by the matching ..._free or ..._close.
  */
@@ -113,6 +117,8 @@ int fc_key_for_content(const struct fc_namespace *name_space, const struct fc_ke
 #define FC_LAYERS_MAX 256
 #define FC_GROUPS_MAX 8
 #define FC_NAME_BYTES 64
+#define FC_BLOCK_TOKENS_MAX 65536u
+#define FC_SCALE_MAX 1000000u
 
 /* What a prefix of T tokens needs of a group before an engine can resume from it. */
 enum fc_rule {
@@ -136,7 +142,7 @@ struct fc_group {
  * layout belong in the keys' namespace instead, where they share an arena. */
 struct fc_geometry {
 	char name[FC_NAME_BYTES]; /* 1 to 63 printable ASCII characters */
-	uint32_t block_tokens;    /* tokens that one key names */
+	uint32_t block_tokens;    /* tokens that one key names, 1 to FC_BLOCK_TOKENS_MAX */
 	uint32_t layer_count;
 	uint32_t group_count;
 	struct fc_group groups[FC_GROUPS_MAX];
@@ -146,16 +152,17 @@ struct fc_geometry {
 int fc_geometry_check(const struct fc_geometry *geometry, struct fc_error *error);
 
 /* Fills in a known model: "deepseek-v4-flash", "deepseek-v4-flash-bf16", "deepseek-v3", "llama-3.1-70b",
- * "llama-3.1-70b-fp8", "llama-3.1-8b", "qwen3-32b". Every slice is divided by `scale` (at least 1 byte remains), which
- * keeps the number of blocks, layers and commands and makes a trace fit a small disk. `block_tokens` 0 means 64.
- * FC_ENOENT with the list of names for an unknown one. */
+ * "llama-3.1-70b-fp8", "llama-3.1-8b", "qwen3-32b". Every slice is divided by `scale` (1 to FC_SCALE_MAX; at least 1
+ * byte remains), which keeps the number of blocks, layers and commands and makes a trace fit a small disk.
+ * `block_tokens` 0 means 64. FC_ENOENT with the list of names for an unknown one. */
 int fc_geometry_preset(struct fc_geometry *geometry, const char *name, uint32_t block_tokens, uint32_t scale,
 		       struct fc_error *error);
 
 /* Name of the index-th preset, or NULL behind the last. */
 const char *fc_geometry_preset_name(size_t index);
 
-/* Bytes of one token over all layers of the groups with rule FC_RULE_ALL. */
+/* Bytes of one token over all layers of the groups with rule FC_RULE_ALL; 0 of what fc_geometry_check()
+ * refuses. */
 double fc_geometry_bytes_per_token(const struct fc_geometry *geometry);
 
 /* ---- addresses ----------------------------------------------------------------------------------------------------
@@ -202,45 +209,69 @@ struct fc_store;
 enum fc_reclaim_order { FC_RECLAIM_LEAST_RECENTLY_USED = 0, FC_RECLAIM_OLDEST_CREATED = 1 };
 enum fc_memory_reclaim { FC_MEMORY_DROP = 0, FC_MEMORY_SPILL = 1 };
 
+/* Limits of the options below. What lies outside is refused by fc_store_open() before anything is made, with the name
+ * of the option; the program's options have the same limits. */
+#define FC_ARENA_BYTES_MAX (1ull << FC_GVA_OFFSET_BITS)
+#define FC_CHUNK_BYTES_MIN (1u << 12)
+#define FC_CHUNK_BYTES_MAX (1u << 30)
+#define FC_CONTEXT_TOKENS_MAX (1ull << 40)
+#define FC_WATERMARK_MIN 0.01
+#define FC_CONSOLIDATE_RATIO_MAX 100
+#define FC_STREAMS_MAX 1024u
+#define FC_WINDOW_BYTES_MIN (1ull << 16)
+#define FC_WINDOW_BYTES_MAX (1ull << 36)
+#define FC_GAP_BYTES_MAX (1ull << 30)
+#define FC_TRANSFER_BYTES_MAX (1ull << 30)
+#define FC_QUEUE_DEPTH_MAX 4096u
+#define FC_REQUESTS_MAX (1u << 20)
+#define FC_IO_TIMEOUT_NS_MIN 1000000ull
+#define FC_IO_TIMEOUT_NS_MAX 3600000000000ull
+
 /* Fill with fc_store_opts_init(), then change what should differ. Sizes are bytes. */
 struct fc_store_opts {
 	size_t size;                        /* sizeof(struct fc_store_opts), set by fc_store_opts_init() */
 	const struct fc_geometry *geometry; /* required */
 	uint32_t node;                      /* 0 to 4095, stands in every address */
 
-	uint64_t memory_bytes;   /* budget of the memory arena; 0 for none */
+	uint64_t memory_bytes;   /* budget of the memory arena, up to FC_ARENA_BYTES_MAX; 0 for none */
 	const char *memory_path; /* NULL: memory that ends with the process; else a file on tmpfs or hugetlbfs that
 				    outlives it */
-	uint64_t ssd_bytes;      /* budget of the SSD arena; 0 for none */
+	uint64_t ssd_bytes;      /* budget of the SSD arena, up to FC_ARENA_BYTES_MAX; 0 for none */
 	const char *ssd_path;    /* NULL: "ssd.arena" in the store's folder; else a file or block device */
-	uint64_t chunk_bytes;    /* unit of allocation, a power of two from 4 KiB; 0: chosen from the arena's size */
+	uint64_t chunk_bytes;    /* unit of allocation, a power of two, FC_CHUNK_BYTES_MIN to _MAX; 0: chosen from the
+				    arena's size */
 
 	/* FC-GVA: placement and reclaim */
-	uint64_t agent_context_tokens; /* a context above this is an agent's and goes to SSD */
-	uint64_t long_reply_tokens;    /* a previous reply of at least this goes to SSD */
-	double high_watermark;         /* share of an arena in use above which sessions are reclaimed, 0 to 1 */
-	double low_watermark;          /* ... until it is below this */
+	uint64_t agent_context_tokens; /* a context above this is an agent's and goes to SSD; up to
+					  FC_CONTEXT_TOKENS_MAX */
+	uint64_t long_reply_tokens;    /* a previous reply of at least this goes to SSD; up to FC_CONTEXT_TOKENS_MAX */
+	double high_watermark; /* share of an arena in use above which sessions are reclaimed, FC_WATERMARK_MIN to 1 */
+	double low_watermark;  /* ... until it is below this; no more than the high one */
 	enum fc_reclaim_order reclaim_order;
 	enum fc_memory_reclaim memory_reclaim; /* of a session that memory has no room for: FC_MEMORY_SPILL writes it
 						  to SSD once if it was ever reused */
-	double consolidate_ratio; /* absorb the last segment while it is no larger than this times the new one; 0: never
+	double consolidate_ratio; /* absorb the last segment while it is no larger than this times the new one, up to
+				   * FC_CONSOLIDATE_RATIO_MAX; 0: never
 				   */
 
 	/* FC-CIO and FC-MAS */
-	uint32_t streams;        /* loads from SSD that run at once, each with a window of its own */
-	uint64_t window_bytes;   /* one stream's double buffer; a layer that exceeds half of it is read in parts */
-	uint64_t gap_bytes;      /* gaps smaller than this are read through */
-	uint64_t transfer_bytes; /* largest single command; 0: what the device takes */
-	uint32_t queue_depth;    /* commands in flight on the SSD */
-	uint32_t requests_max;   /* loads and saves that may exist at once */
-	uint64_t io_timeout_ns;  /* an I/O that takes longer ends its request with an error or a shorter prefix */
+	uint32_t streams;      /* loads from SSD that run at once, each with a window of its own; 1 to FC_STREAMS_MAX */
+	uint64_t window_bytes; /* one stream's double buffer, FC_WINDOW_BYTES_MIN to _MAX; a layer that exceeds half of
+				  it is read in parts */
+	uint64_t gap_bytes;    /* gaps smaller than this are read through; up to FC_GAP_BYTES_MAX */
+	uint64_t transfer_bytes; /* largest single command, up to FC_TRANSFER_BYTES_MAX; 0: what the device takes */
+	uint32_t queue_depth;    /* commands in flight on the SSD, 1 to FC_QUEUE_DEPTH_MAX */
+	uint32_t requests_max;   /* loads and saves that may exist at once, 1 to FC_REQUESTS_MAX */
+	uint64_t io_timeout_ns;  /* an I/O that takes longer ends its request with an error or a shorter prefix;
+				    FC_IO_TIMEOUT_NS_MIN to _MAX */
 
 	/* with "unix:PATH": what flatcaked is told. The arenas, their sizes and the rules of placement are the daemon's
 	 * then, and of the options above only those under FC-CIO and FC-MAS count, and the geometry must be the same */
 	const char *daemon_namespace;  /* whose keys and quota; NULL: the default one */
 	const char *daemon_program;    /* who this is, for its operator; NULL: nothing */
 	uint64_t reconnect_timeout_ns; /* without a daemon for so long, nothing is stored as far as anybody can tell:
-					* loads end with no blocks, saves with FC_EAGAIN */
+					* loads end with no blocks, saves with FC_EAGAIN. UINT64_MAX: waits without end
+					*/
 };
 
 void fc_store_opts_init(struct fc_store_opts *opts);

@@ -1,13 +1,12 @@
 /* The option table itself, and finding rows in it by any of an option's three names.
  *
- * Defaults that concern the store equal those of fc_store_opts_init(); tests/config holds the two against each other.
- */
+ * Defaults and ranges that concern the store equal those of fc_store_opts_init() and fc_store_opts_check();
+ * tests/config holds them against each other. */
 #include "base/check.h"
 #include "config/option.h"
 
 #include <string.h>
 
-#define KIB (1ull << 10)
 #define MIB (1ull << 20)
 #define GIB (1ull << 30)
 #define TIB (1ull << 40)
@@ -65,32 +64,35 @@ static const struct fc_option options[] = {
 	{"memory-path", "PATH", FC_OPTION_TEXT, FIELD(memory_path), FC_COMMAND_DAEMON, "/dev/shm/flatcake/memory.arena",
 	 .help = "file of the memory arena on tmpfs or hugetlbfs; it outlives the daemon"},
 	{"memory", "SIZE", FC_OPTION_SIZE, FIELD(memory_bytes), KEEPS_STORE, "1GiB",
-	 .help = "memory budget; 0 for none", .max = 256 * TIB},
+	 .help = "memory budget; 0 for none", .max = FC_ARENA_BYTES_MAX},
 	{"memory", "SIZE", FC_OPTION_SIZE, FIELD(dram_bytes), FC_COMMAND_ANALYZE, "64GiB",
 	 .help = "DRAM of the tiered cache that is modelled: LRU in DRAM, everything on SSD", .max = 256 * TIB},
 	{"ssd", "SIZE", FC_OPTION_SIZE, FIELD(ssd_bytes), KEEPS_STORE, "8GiB", .help = "SSD budget; 0 for none",
-	 .max = 256 * TIB},
+	 .max = FC_ARENA_BYTES_MAX},
 	{"chunk", "SIZE", FC_OPTION_SIZE, FIELD(chunk_bytes), KEEPS_STORE, "0",
-	 .help = "unit of allocation, a power of two from 4KiB; 0: chosen from the arena's size", .max = GIB},
+	 .help = "unit of allocation, a power of two from 4KiB; 0: chosen from the arena's size",
+	 .max = FC_CHUNK_BYTES_MAX},
 	{"model", "NAME", FC_OPTION_TEXT, FIELD(model), KEEPS_STORE | FC_COMMAND_ANALYZE, "deepseek-v4-flash",
 	 .help = "model whose KV is stored, the name of a preset"},
 	{"block-tokens", "N", FC_OPTION_COUNT, FIELD(block_tokens), RUNS_STORE | FC_COMMAND_ANALYZE, "0",
 	 .help = "tokens in a block, where a trace does not say; 0: 512 of Mooncake's, 16 of Bailian's, 64 without a "
 		 "trace",
-	 .max = 65536},
+	 .max = FC_BLOCK_TOKENS_MAX},
 	{"block-tokens", "N", FC_OPTION_COUNT, FIELD(block_tokens), FC_COMMAND_DAEMON, "0",
-	 .help = "tokens in a block, as the engines have them; 0: 64", .max = 65536},
+	 .help = "tokens in a block, as the engines have them; 0: 64", .max = FC_BLOCK_TOKENS_MAX},
 	{"scale", "N", FC_OPTION_COUNT, FIELD(scale), KEEPS_STORE | FC_COMMAND_ANALYZE, "1",
-	 .help = "divide every slice by this, so that a large trace fits a small disk", .min = 1, .max = 1000000},
+	 .help = "divide every slice by this, so that a large trace fits a small disk", .min = 1, .max = FC_SCALE_MAX},
 
 	{"agent-context", "TOKENS", FC_OPTION_COUNT, FIELD(agent_context_tokens), KEEPS_STORE | FC_COMMAND_ANALYZE,
-	 "32768", .help = "a context above this is an agent's and goes to SSD", .max = 1ull << 40},
+	 "32768", .help = "a context above this is an agent's and goes to SSD", .max = FC_CONTEXT_TOKENS_MAX},
 	{"long-reply", "TOKENS", FC_OPTION_COUNT, FIELD(long_reply_tokens), KEEPS_STORE, "1024",
-	 .help = "a turn whose previous reply had at least this many tokens goes to SSD", .max = 1ull << 40},
+	 .help = "a turn whose previous reply had at least this many tokens goes to SSD", .max = FC_CONTEXT_TOKENS_MAX},
 	{"high-watermark", "RATIO", FC_OPTION_RATIO, FIELD(high_watermark), KEEPS_STORE, "0.95",
-	 .help = "share of an arena in use above which whole sessions are reclaimed", .ratio_max = 1},
+	 .help = "share of an arena in use above which whole sessions are reclaimed", .ratio_min = FC_WATERMARK_MIN,
+	 .ratio_max = 1},
 	{"low-watermark", "RATIO", FC_OPTION_RATIO, FIELD(low_watermark), KEEPS_STORE, "0.85",
-	 .help = "share of an arena in use at which reclaiming ends; below the high watermark", .ratio_max = 1},
+	 .help = "share of an arena in use at which reclaiming ends; no more than the high watermark",
+	 .ratio_min = FC_WATERMARK_MIN, .ratio_max = 1},
 	{"reclaim-order", "lru|created", FC_OPTION_CHOICE, FIELD(reclaim_order), KEEPS_STORE, "lru",
 	 .help = "which session is the oldest: the least recently used, or the first created",
 	 .choices = reclaim_orders},
@@ -100,20 +102,20 @@ static const struct fc_option options[] = {
 	 .choices = memory_reclaims},
 	{"consolidate", "RATIO", FC_OPTION_RATIO, FIELD(consolidate_ratio), KEEPS_STORE, "1",
 	 .help = "a turn absorbs the segment before it while that is no larger than this times the new one; 0: never",
-	 .ratio_max = 1000},
+	 .ratio_max = FC_CONSOLIDATE_RATIO_MAX},
 
 	{"streams", "N", FC_OPTION_COUNT, FIELD(streams), RUNS_STORE, "4", .help = "loads from SSD that run at once",
-	 .min = 1, .max = 1024},
+	 .min = 1, .max = FC_STREAMS_MAX},
 	{"window", "SIZE", FC_OPTION_SIZE, FIELD(window_bytes), KEEPS_STORE, "64MiB",
-	 .help = "double buffer of one stream", .min = 64 * KIB, .max = 64 * GIB},
+	 .help = "double buffer of one stream", .min = FC_WINDOW_BYTES_MIN, .max = FC_WINDOW_BYTES_MAX},
 	{"gap", "SIZE", FC_OPTION_SIZE, FIELD(gap_bytes), RUNS_STORE, "64KiB",
-	 .help = "gaps smaller than this are read through", .max = GIB},
+	 .help = "gaps smaller than this are read through", .max = FC_GAP_BYTES_MAX},
 	{"transfer", "SIZE", FC_OPTION_SIZE, FIELD(transfer_bytes), RUNS_STORE, "0",
-	 .help = "largest single command; 0: what the device takes", .max = GIB},
+	 .help = "largest single command; 0: what the device takes", .max = FC_TRANSFER_BYTES_MAX},
 	{"queue-depth", "N", FC_OPTION_COUNT, FIELD(queue_depth), KEEPS_STORE, "64",
-	 .help = "commands in flight on the SSD", .min = 1, .max = 4096},
+	 .help = "commands in flight on the SSD", .min = 1, .max = FC_QUEUE_DEPTH_MAX},
 	{"io-timeout", "DURATION", FC_OPTION_DURATION, FIELD(io_timeout_ns), KEEPS_STORE, "30s",
-	 .help = "an I/O that takes longer ends its request", .min = 1000000, .max = 3600 * SECOND_NS},
+	 .help = "an I/O that takes longer ends its request", .min = FC_IO_TIMEOUT_NS_MIN, .max = FC_IO_TIMEOUT_NS_MAX},
 
 	{"rate", "R|max", FC_OPTION_RATE, FIELD(rate_per_s), SIMULATES, "max",
 	 .help = "requests started per second, or as fast as possible", .ratio_min = 0.001, .ratio_max = 1000000},

@@ -3,10 +3,6 @@
 
 #include "base/plant.h"
 
-#define REQUESTS_MAX (1u << 20)
-#define STREAMS_MAX 1024u
-#define WINDOW_BYTES_MAX (64ull << 30)
-
 /* ---- open ---- */
 
 static uint32_t slot_align(const struct fc_core_opts *opts)
@@ -16,12 +12,10 @@ static uint32_t slot_align(const struct fc_core_opts *opts)
 }
 
 /* Reading goes slice by slice if need be; writing puts a layer of the shortest possible segment together whole. */
-static uint64_t slot_bytes_min(const struct fc_core_opts *opts)
+static uint64_t slot_bytes_min(const struct fc_geometry *geometry, uint32_t align)
 {
-	const struct fc_geometry *geometry = opts->catalog.geometry;
-	uint64_t align = slot_align(opts);
 	uint64_t area_bytes = fc_align_up(fc_catalog_area_bytes_min(geometry), align);
-	return fc_max_u64(fc_plan_slot_bytes_min(geometry, (uint32_t)align), area_bytes + align);
+	return fc_max_u64(fc_plan_slot_bytes_min(geometry, align), area_bytes + align);
 }
 
 /* The longest layer that a slot takes with everything that reading (an interval's two ends, twice) and writing (whole
@@ -31,6 +25,21 @@ static uint64_t area_bytes_max(const struct fc_core_opts *opts)
 	uint64_t slot_bytes = opts->window_bytes / FC_STREAM_SLOTS;
 	uint64_t rounding_bytes = fc_max_u64(4ull * slot_align(opts), 2ull * FC_SAVE_BLOCK_BYTES);
 	return slot_bytes - (slot_bytes >= 8 * rounding_bytes ? rounding_bytes : slot_align(opts));
+}
+
+int fc_core_check_window(const struct fc_geometry *geometry, uint64_t window_bytes, uint32_t align,
+			 struct fc_error *error)
+{
+	uint64_t needed = FC_STREAM_SLOTS * slot_bytes_min(geometry, align);
+	if (window_bytes >= needed && window_bytes <= FC_WINDOW_BYTES_MAX &&
+	    window_bytes % (FC_STREAM_SLOTS * (uint64_t)align) == 0)
+		return FC_OK;
+	return fc_error_set(
+		error, FC_EINVAL,
+		"window_bytes %llu; from %llu, which this geometry needs, to %llu are allowed, in multiples "
+		"of %u",
+		(unsigned long long)window_bytes, (unsigned long long)needed, (unsigned long long)FC_WINDOW_BYTES_MAX,
+		FC_STREAM_SLOTS * align);
 }
 
 static int check_opts(const struct fc_core_opts *opts, struct fc_error *error)
@@ -51,26 +60,21 @@ static int check_opts(const struct fc_core_opts *opts, struct fc_error *error)
 	      catalog->high_watermark <= 1))
 		return fc_error_set(error, FC_EINVAL, "watermarks: low %g, high %g; 0 < low <= high <= 1 is allowed",
 				    catalog->low_watermark, catalog->high_watermark);
-	if (!(catalog->consolidate_ratio >= 0 && catalog->consolidate_ratio <= 100))
-		return fc_error_set(error, FC_EINVAL, "consolidate_ratio %g; 0 to 100 is allowed",
-				    catalog->consolidate_ratio);
-	if (opts->load_streams < 1 || opts->load_streams > STREAMS_MAX || opts->save_streams < 1 ||
-	    opts->save_streams > STREAMS_MAX)
+	if (!(catalog->consolidate_ratio >= 0 && catalog->consolidate_ratio <= FC_CONSOLIDATE_RATIO_MAX))
+		return fc_error_set(error, FC_EINVAL, "consolidate_ratio %g; 0 to %d is allowed",
+				    catalog->consolidate_ratio, FC_CONSOLIDATE_RATIO_MAX);
+	if (opts->load_streams < 1 || opts->load_streams > FC_STREAMS_MAX || opts->save_streams < 1 ||
+	    opts->save_streams > FC_STREAMS_MAX)
 		return fc_error_set(error, FC_EINVAL, "streams: %u to load, %u to save; 1 to %u are allowed",
-				    opts->load_streams, opts->save_streams, STREAMS_MAX);
-	if (opts->requests_max < 1 || opts->requests_max > REQUESTS_MAX)
+				    opts->load_streams, opts->save_streams, FC_STREAMS_MAX);
+	if (opts->requests_max < 1 || opts->requests_max > FC_REQUESTS_MAX)
 		return fc_error_set(error, FC_EINVAL, "requests_max %u; 1 to %u is allowed", opts->requests_max,
-				    REQUESTS_MAX);
+				    FC_REQUESTS_MAX);
 	if (opts->io_timeout_ns == 0)
 		return fc_error_set(error, FC_EINVAL, "io_timeout_ns 0; at least 1 is allowed");
-	uint64_t needed = FC_STREAM_SLOTS * slot_bytes_min(opts);
-	if (opts->window_bytes < needed || opts->window_bytes > WINDOW_BYTES_MAX ||
-	    opts->window_bytes % (FC_STREAM_SLOTS * (uint64_t)slot_align(opts)) != 0)
-		return fc_error_set(error, FC_EINVAL,
-				    "window_bytes %llu; from %llu, which this geometry needs, to %llu are allowed, in "
-				    "multiples of %u",
-				    (unsigned long long)opts->window_bytes, (unsigned long long)needed,
-				    (unsigned long long)WINDOW_BYTES_MAX, FC_STREAM_SLOTS * slot_align(opts));
+	code = fc_core_check_window(catalog->geometry, opts->window_bytes, slot_align(opts), error);
+	if (code != FC_OK)
+		return code;
 	if (opts->transfer_bytes == 0 || opts->transfer_bytes % slot_align(opts) != 0)
 		return fc_error_set(error, FC_EINVAL, "transfer_bytes %llu; a multiple of %u is allowed",
 				    (unsigned long long)opts->transfer_bytes, slot_align(opts));

@@ -122,6 +122,10 @@ struct fc_core_opts {
 	void *context;
 };
 
+/* Whether windows of this size do for a geometry, on a medium of this alignment: FC_EINVAL says what would. */
+FC_MUST_USE int fc_core_check_window(const struct fc_geometry *geometry, uint64_t window_bytes, uint32_t align,
+				     struct fc_error *error);
+
 /* Checks the options and starts opening the catalog; `opened_cb` follows from a step. FC_EINVAL with text, FC_ENOMEM.
  */
 FC_MUST_USE int fc_core_open(struct fc_core **core, const struct fc_core_opts *opts,

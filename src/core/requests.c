@@ -45,6 +45,21 @@ int fc_core_copy_slots(const struct fc_core *core, struct fc_target *target, uin
 	return FC_OK;
 }
 
+/* Blocks of a path, which has 2^32 at most, so that no sum of these numbers overflows. */
+static int check_blocks(uint32_t group, const struct fc_slots *slots, const char *what, struct fc_error *error)
+{
+	if (slots->count > UINT32_MAX || slots->first_block > UINT32_MAX - slots->count)
+		return fc_error_set(error, FC_EINVAL,
+				    "%s: group %u has slots of %llu blocks from block %llu on; blocks below %u are "
+				    "allowed",
+				    what, group, (unsigned long long)slots->count,
+				    (unsigned long long)slots->first_block, UINT32_MAX);
+	if (slots->count > 0 && slots->slots == NULL)
+		return fc_error_set(error, FC_EINVAL, "%s: group %u has %llu slots, but the array is NULL", what, group,
+				    (unsigned long long)slots->count);
+	return FC_OK;
+}
+
 /* Every slot number must exist in every layer of its group: a wrong one would be written through. */
 int fc_core_check_slots(const struct fc_core *core, const struct fc_slots *slots, const struct fc_paged_layer *layers,
 			const char *what, struct fc_error *error)
@@ -56,9 +71,9 @@ int fc_core_check_slots(const struct fc_core *core, const struct fc_slots *slots
 			if (geometry->groups[group].slice_bytes[layer] > 0)
 				slot_count = fc_min_u64(slot_count,
 							layers[group * geometry->layer_count + layer].slot_count);
-		if (slots[group].count > 0 && slots[group].slots == NULL)
-			return fc_error_set(error, FC_EINVAL, "%s: group %u has %llu slots, but the array is NULL",
-					    what, group, (unsigned long long)slots[group].count);
+		int code = check_blocks(group, &slots[group], what, error);
+		if (code != FC_OK)
+			return code;
 		for (uint64_t i = 0; i < slots[group].count; i++)
 			if (slots[group].slots[i] >= slot_count)
 				return fc_error_set(

@@ -306,6 +306,9 @@ static int check_save(const struct fc_core *core, const struct fc_save_opts *opt
 	if (opts->key_count > UINT32_MAX)
 		return fc_error_set(error, FC_EINVAL, "save: %llu keys; at most %u are allowed",
 				    (unsigned long long)opts->key_count, UINT32_MAX);
+	if (opts->resume_point_count > opts->key_count)
+		return fc_error_set(error, FC_EINVAL, "save: %llu resume points on a path of %llu blocks",
+				    (unsigned long long)opts->resume_point_count, (unsigned long long)opts->key_count);
 	if (opts->shared_blocks > opts->key_count)
 		return fc_error_set(error, FC_EINVAL, "save: %llu shared blocks of %llu",
 				    (unsigned long long)opts->shared_blocks, (unsigned long long)opts->key_count);

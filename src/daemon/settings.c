@@ -3,6 +3,7 @@
 
 #include "base/check.h"
 #include "config/describe.h"
+#include "store/opts.h"
 
 #include <arpa/inet.h>
 #include <stdlib.h>
@@ -146,6 +147,8 @@ int fc_daemon_settings_load(struct fc_daemon_settings *settings, int argument_co
 		code = check_together(settings, &problem->error);
 	if (code == FC_OK)
 		code = fc_config_store_opts(&settings->config, &settings->geometry, &settings->store, &problem->error);
+	if (code == FC_OK)
+		code = fc_store_opts_check(&settings->store, &problem->error);
 	if (code == FC_OK)
 		set_log(settings);
 	return code;

@@ -28,7 +28,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#define BLOCK_TOKENS_MAX 65536u
 #define BLOCK_TOKENS_DEFAULT 64u
 #define GROUP_TOKENS_MAX (1u << 24) /* window, block of a group, and distance of resume points */
 #define SLICE_BYTES_MAX (1ull << 32)
@@ -171,7 +170,7 @@ int fc_geometry_check(const struct fc_geometry *geometry, struct fc_error *error
 	if (code == 0)
 		code = check_number("geometry: group_count", geometry->group_count, 1, FC_GROUPS_MAX, error);
 	if (code == 0)
-		code = check_number("geometry: block_tokens", geometry->block_tokens, 1, BLOCK_TOKENS_MAX, error);
+		code = check_number("geometry: block_tokens", geometry->block_tokens, 1, FC_BLOCK_TOKENS_MAX, error);
 	for (uint32_t g = 0; code == 0 && g < geometry->group_count; g++)
 		code = check_group(geometry, g, error);
 	if (code == 0)
@@ -293,9 +292,9 @@ int fc_geometry_preset(struct fc_geometry *geometry, const char *name, uint32_t 
 		return unknown_preset(name, error);
 	if (block_tokens == 0)
 		block_tokens = BLOCK_TOKENS_DEFAULT;
-	int code = check_number("model: block_tokens", block_tokens, 1, BLOCK_TOKENS_MAX, error);
+	int code = check_number("model: block_tokens", block_tokens, 1, FC_BLOCK_TOKENS_MAX, error);
 	if (code == 0)
-		code = check_number("model: scale", scale, 1, UINT32_MAX, error);
+		code = check_number("model: scale", scale, 1, FC_SCALE_MAX, error);
 	if (code == 0 && preset->indexer_bytes != 0)
 		code = check_flash_block_tokens(name, block_tokens, error);
 	if (code != 0)
@@ -315,6 +314,8 @@ int fc_geometry_preset(struct fc_geometry *geometry, const char *name, uint32_t 
 double fc_geometry_bytes_per_token(const struct fc_geometry *geometry)
 {
 	double bytes = 0;
+	if (fc_geometry_check(geometry, NULL) != FC_OK)
+		return 0;
 	for (uint32_t g = 0; g < geometry->group_count; g++) {
 		const struct fc_group *group = &geometry->groups[g];
 		if (group->rule != FC_RULE_ALL)

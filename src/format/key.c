@@ -21,7 +21,6 @@
 #include <sodium.h>
 #include <string.h>
 
-#define BLOCK_TOKENS_MAX 65536u
 #define KEY_BYTES 16
 #define TOKENS_AT_ONCE 256
 
@@ -144,7 +143,7 @@ int fc_key_chain(const struct fc_namespace *name_space, const struct fc_key *par
 		 uint32_t block_tokens, uint64_t block_count, struct fc_key *keys)
 {
 	uint64_t token_bytes;
-	if (name_space == NULL || block_tokens == 0 || block_tokens > BLOCK_TOKENS_MAX)
+	if (name_space == NULL || block_tokens == 0 || block_tokens > FC_BLOCK_TOKENS_MAX)
 		return FC_EINVAL;
 	if (fc_mul_overflows(block_count, (uint64_t)block_tokens * sizeof(uint32_t), &token_bytes) ||
 	    token_bytes > PTRDIFF_MAX)

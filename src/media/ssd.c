@@ -285,9 +285,9 @@ static int init_align(struct fc_ssd *ssd, bool is_buffered, struct fc_error *err
 
 static int init_limits(struct fc_ssd *ssd, const struct fc_ssd_opts *opts, struct fc_error *error)
 {
-	if (opts->queue_depth > FC_SSD_QUEUE_DEPTH_MAX)
-		return fc_error_set(error, FC_EINVAL, "%s: queue depth %" PRIu32 ", allowed are 1 to %d", ssd->path,
-				    opts->queue_depth, FC_SSD_QUEUE_DEPTH_MAX);
+	if (opts->queue_depth > FC_QUEUE_DEPTH_MAX)
+		return fc_error_set(error, FC_EINVAL, "%s: queue depth %" PRIu32 ", allowed are 1 to %u", ssd->path,
+				    opts->queue_depth, FC_QUEUE_DEPTH_MAX);
 	if (opts->transfer_bytes % ssd->media.align != 0)
 		return fc_error_set(error, FC_EINVAL,
 				    "%s: largest transfer %" PRIu64 " bytes, allowed are multiples of %" PRIu32,

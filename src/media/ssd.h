@@ -4,13 +4,11 @@
 
 #include "media/media.h"
 
-#define FC_SSD_QUEUE_DEPTH_MAX 4096
-
 struct fc_ssd_opts {
 	const char *path; /* a regular file or a block device; never a symbolic link */
 	uint64_t bytes; /* size of an arena that is made now, 0: only open what is there. An existing one keeps its size
 			 */
-	uint32_t queue_depth;    /* commands in flight, 1 to FC_SSD_QUEUE_DEPTH_MAX; 0: 64 */
+	uint32_t queue_depth;    /* commands in flight, 1 to FC_QUEUE_DEPTH_MAX; 0: 64 */
 	uint64_t transfer_bytes; /* largest command worth sending, a multiple of the alignment; 0: what the device says
 				  */
 	bool is_read_only;       /* any number of readers, but no writer beside them */

@@ -111,6 +111,8 @@ static bool take_event(struct fc_request *request, struct fc_event *event)
 size_t fc_store_events(struct fc_store *store, struct fc_event *events, size_t event_max)
 {
 	size_t count = 0;
+	if (store == NULL || events == NULL)
+		return 0;
 	pthread_mutex_lock(&store->mutex);
 	while (count < event_max && !fc_list_is_empty(&store->pending)) {
 		struct fc_request *request = fc_container_of(store->pending.next, struct fc_request, pending_link);
@@ -128,5 +130,5 @@ size_t fc_store_events(struct fc_store *store, struct fc_event *events, size_t e
 
 int fc_store_fd(const struct fc_store *store)
 {
-	return store->event_fd;
+	return store == NULL ? -1 : store->event_fd;
 }

@@ -238,6 +238,8 @@ static void run_sync(struct fc_store *store, struct fc_command *command)
 int fc_store_sync(struct fc_store *store, struct fc_error *error)
 {
 	struct sync_command sync = {.command.run = run_sync};
+	if (store == NULL)
+		return fc_store_check_pointer("sync: store", store, error);
 	if (!fc_store_run(store, &sync.command))
 		return fc_fork_refuse(store, "sync", error);
 	return sync.code == FC_OK ? FC_OK : fc_error_set(error, sync.code, "sync: a save could not be made durable");

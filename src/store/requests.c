@@ -9,6 +9,24 @@
 
 /* ---- where the engine's KV lies ---- */
 
+/* From the base to the last byte of the last piece of the last slot, in numbers that an address can be. */
+static int check_reach(const struct fc_paged_layer *paged, uint64_t piece_bytes, uint32_t group, uint32_t layer,
+		       struct fc_error *error)
+{
+	uint64_t slots_bytes, pieces_bytes, end;
+	if (!fc_mul_overflows(paged->slot_count - 1, paged->slot_stride_bytes, &slots_bytes) &&
+	    !fc_mul_overflows(paged->piece_count - 1, paged->piece_stride_bytes, &pieces_bytes) &&
+	    !fc_add_overflows(slots_bytes, pieces_bytes, &end) && !fc_add_overflows(end, piece_bytes, &end) &&
+	    !fc_add_overflows(end, (uintptr_t)paged->base, &end) && end <= UINTPTR_MAX)
+		return FC_OK;
+	return fc_error_set(error, FC_EINVAL,
+			    "kv: group %u layer %u: %llu slots %llu bytes apart, of %u pieces %llu bytes apart, end "
+			    "behind the last address",
+			    group, layer, (unsigned long long)paged->slot_count,
+			    (unsigned long long)paged->slot_stride_bytes, paged->piece_count,
+			    (unsigned long long)paged->piece_stride_bytes);
+}
+
 static int check_layer(const struct fc_geometry *geometry, uint32_t group, uint32_t layer,
 		       const struct fc_paged_layer *paged, struct fc_error *error)
 {
@@ -29,14 +47,11 @@ static int check_layer(const struct fc_geometry *geometry, uint32_t group, uint3
 		return fc_error_set(
 			error, FC_EINVAL, "kv: group %u layer %u: pieces %llu bytes apart; at least %llu are needed",
 			group, layer, (unsigned long long)paged->piece_stride_bytes, (unsigned long long)piece_bytes);
-	return FC_OK;
+	return check_reach(paged, piece_bytes, group, layer, error);
 }
 
-int fc_kv_register(struct fc_store *store, const struct fc_paged_layer *layers, struct fc_kv **result,
-		   struct fc_error *error)
+static int check_layers(const struct fc_geometry *geometry, const struct fc_paged_layer *layers, struct fc_error *error)
 {
-	const struct fc_geometry *geometry = &store->geometry;
-	uint64_t count = (uint64_t)geometry->group_count * geometry->layer_count;
 	for (uint32_t group = 0; group < geometry->group_count; group++) {
 		for (uint32_t layer = 0; layer < geometry->layer_count; layer++) {
 			if (geometry->groups[group].slice_bytes[layer] == 0)
@@ -47,6 +62,24 @@ int fc_kv_register(struct fc_store *store, const struct fc_paged_layer *layers, 
 				return code;
 		}
 	}
+	return FC_OK;
+}
+
+int fc_kv_register(struct fc_store *store, const struct fc_paged_layer *layers, struct fc_kv **result,
+		   struct fc_error *error)
+{
+	int code = fc_store_check_pointer("kv: result", result, error);
+	if (code != FC_OK)
+		return code;
+	*result = NULL;
+	code = fc_store_check_pointer("kv: store", store, error);
+	if (code == FC_OK)
+		code = fc_store_check_pointer("kv: layers", layers, error);
+	if (code == FC_OK)
+		code = check_layers(&store->geometry, layers, error);
+	if (code != FC_OK)
+		return code;
+	uint64_t count = (uint64_t)store->geometry.group_count * store->geometry.layer_count;
 	struct fc_kv *kv = calloc(1, sizeof(*kv) + count * sizeof(*layers));
 	if (kv == NULL)
 		return fc_error_set(error, FC_ENOMEM, "kv: %s", fc_code_text(FC_ENOMEM));
@@ -91,7 +124,15 @@ static void run_load_submit(struct fc_store *store, struct fc_command *command)
 int fc_load_submit(struct fc_store *store, const struct fc_load_opts *opts, struct fc_load **result,
 		   struct fc_error *error)
 {
-	int code = check_kv(store, opts->kv, "load", error);
+	int code = fc_store_check_pointer("load: result", result, error);
+	if (code != FC_OK)
+		return code;
+	*result = NULL;
+	code = fc_store_check_pointer("load: store", store, error);
+	if (code == FC_OK)
+		code = fc_store_check_pointer("load: options", opts, error);
+	if (code == FC_OK)
+		code = check_kv(store, opts->kv, "load", error);
 	if (code != FC_OK)
 		return code;
 	struct fc_load *load = calloc(1, sizeof(*load));
@@ -119,12 +160,16 @@ static void run_load_cancel(struct fc_store *store, struct fc_command *command)
 
 void fc_load_cancel(struct fc_load *load)
 {
+	if (load == NULL)
+		return;
 	struct load_command command = {.command.run = run_load_cancel, .load = load};
 	(void)fc_store_run(load->request.store, &command.command); /* else it has ended */
 }
 
 int fc_load_wait(struct fc_load *load, struct fc_load_result *result)
 {
+	if (load == NULL)
+		return FC_EINVAL;
 	struct fc_store *store = load->request.store;
 	pthread_mutex_lock(&store->mutex);
 	while (!load->has_ended && !store->is_inherited)
@@ -171,6 +216,11 @@ static void run_take(struct fc_store *store, struct fc_command *command)
 int fc_ready_take(struct fc_store *store, struct fc_load **load)
 {
 	struct load_command command = {.command.run = run_take};
+	if (load == NULL)
+		return FC_EINVAL;
+	*load = NULL;
+	if (store == NULL)
+		return FC_EINVAL;
 	if (!fc_store_run(store, &command.command))
 		command.code = FC_ECANCELED;
 	*load = command.load;
@@ -199,7 +249,15 @@ static void run_save_submit(struct fc_store *store, struct fc_command *command)
 int fc_save_submit(struct fc_store *store, const struct fc_save_opts *opts, struct fc_save **result,
 		   struct fc_error *error)
 {
-	int code = check_kv(store, opts->kv, "save", error);
+	int code = fc_store_check_pointer("save: result", result, error);
+	if (code != FC_OK)
+		return code;
+	*result = NULL;
+	code = fc_store_check_pointer("save: store", store, error);
+	if (code == FC_OK)
+		code = fc_store_check_pointer("save: options", opts, error);
+	if (code == FC_OK)
+		code = check_kv(store, opts->kv, "save", error);
 	if (code != FC_OK)
 		return code;
 	struct fc_save *save = calloc(1, sizeof(*save));
@@ -227,12 +285,16 @@ static void run_save_cancel(struct fc_store *store, struct fc_command *command)
 
 void fc_save_cancel(struct fc_save *save)
 {
+	if (save == NULL)
+		return;
 	struct save_command command = {.command.run = run_save_cancel, .save = save};
 	(void)fc_store_run(save->request.store, &command.command); /* else it has ended */
 }
 
 int fc_save_wait(struct fc_save *save, bool until_durable, struct fc_save_result *result)
 {
+	if (save == NULL)
+		return FC_EINVAL;
 	struct fc_store *store = save->request.store;
 	pthread_mutex_lock(&store->mutex);
 	while (!(until_durable ? save->is_final : save->is_saved) && !store->is_inherited)

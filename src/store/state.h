@@ -97,6 +97,9 @@ struct fc_kv {
 	struct fc_paged_layer layers[];
 };
 
+/* store.c: FC_EINVAL says that it is NULL */
+int fc_store_check_pointer(const char *name, const void *pointer, struct fc_error *error);
+
 /* loop.c */
 void *fc_store_thread(void *store);
 /* Runs a command on the store's thread and returns when it has run. False: the thread has ended, and nothing ran. */

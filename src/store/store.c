@@ -3,6 +3,7 @@
 
 #include "base/check.h"
 #include "host/alloc.h"
+#include "store/opts.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -12,8 +13,6 @@
 #include <string.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
-
-#define ARENA_ALIGN_MIN 64u
 
 /* ---- open and close ---- */
 
@@ -47,34 +46,6 @@ static int set_paths(struct fc_store *store, const char *address, struct fc_erro
 		       (socket_path == NULL || store->socket_path != NULL) &&
 		       (store->opts.memory_path == NULL || store->memory_path != NULL);
 	return has_all ? FC_OK : fc_error_set(error, FC_ENOMEM, "open: %s", fc_code_text(FC_ENOMEM));
-}
-
-/* Before a file of that size is made. Whether it fits an arena that is there already is seen when that is opened. */
-static int check_arena_bytes(const char *name, uint64_t bytes, const struct fc_store_opts *opts, struct fc_error *error)
-{
-	struct fc_superblock planned;
-	int code = bytes == 0 ? FC_OK
-			      : fc_superblock_plan(&planned, bytes, opts->chunk_bytes, ARENA_ALIGN_MIN, opts->geometry,
-						   error);
-	return code == FC_OK ? code : fc_error_wrap(error, code, "%s", name);
-}
-
-static int check_opts(const struct fc_store_opts *opts, struct fc_error *error)
-{
-	if (opts->size != sizeof(*opts))
-		return fc_error_set(error, FC_EINVAL, "options of %zu bytes; call fc_store_opts_init() first (%zu)",
-				    opts->size, sizeof(*opts));
-	if (opts->geometry == NULL)
-		return fc_error_set(error, FC_EINVAL, "options without a geometry");
-	if (opts->node >= 1u << FC_GVA_NODE_BITS)
-		return fc_error_set(error, FC_EINVAL, "node %u; 0 to %u are allowed", opts->node,
-				    (1u << FC_GVA_NODE_BITS) - 1);
-	int code = fc_geometry_check(opts->geometry, error);
-	if (code == FC_OK)
-		code = check_arena_bytes("ssd_bytes", opts->ssd_bytes, opts, error);
-	if (code == FC_OK)
-		code = check_arena_bytes("memory_bytes", opts->memory_bytes, opts, error);
-	return code;
 }
 
 static int make_store(struct fc_store **result, const char *address, const struct fc_store_opts *opts,
@@ -167,13 +138,21 @@ static int start_thread(struct fc_store *store, struct fc_error *error)
 	return fc_error_set(error, code, "%s", store->open_error.text);
 }
 
+int fc_store_check_pointer(const char *name, const void *pointer, struct fc_error *error)
+{
+	return pointer != NULL ? FC_OK : fc_error_set(error, FC_EINVAL, "%s is NULL", name);
+}
+
 int fc_store_open(struct fc_store **result, const char *address, const struct fc_store_opts *opts,
 		  struct fc_error *error)
 {
 	struct fc_store *store = NULL;
+	if (result == NULL)
+		return fc_store_check_pointer("open: result", result, error);
+	*result = NULL;
 	if (sodium_init() < 0) /* chooses the fast hash for this processor */
 		return fc_error_set(error, FC_ESYSTEM, "sodium_init failed");
-	int code = check_opts(opts, error);
+	int code = fc_store_opts_check(opts, error);
 	if (code == FC_OK)
 		code = make_store(&store, address, opts, error);
 	if (code == FC_OK)
@@ -209,7 +188,7 @@ void fc_store_close(struct fc_store *store)
 
 const char *fc_store_notice(const struct fc_store *store)
 {
-	return store->notice;
+	return store == NULL ? "" : store->notice;
 }
 
 struct match_command {
@@ -288,7 +267,7 @@ void fc_store_refuse_looks(struct fc_store *store)
 int fc_match(struct fc_store *store, const struct fc_key *keys, uint64_t key_count, struct fc_match *match)
 {
 	struct match_command command = {.command.run = run_match, .keys = keys, .key_count = key_count, .match = match};
-	if ((keys == NULL && key_count > 0) || key_count > UINT32_MAX)
+	if (store == NULL || match == NULL || (keys == NULL && key_count > 0) || key_count > UINT32_MAX)
 		return FC_EINVAL;
 	return fc_store_run(store, &command.command) ? command.code : FC_ECANCELED;
 }
@@ -324,6 +303,8 @@ int fc_session_blocks(struct fc_store *store, struct fc_session_id id, uint64_t 
 		.command.run = run_question,
 		.question = {.kind = FC_QUESTION_SESSION, .session = id},
 	};
+	if (store == NULL || blocks == NULL)
+		return FC_EINVAL;
 	if (!fc_store_run(store, &asked.command))
 		return FC_ECANCELED;
 	*blocks = asked.question.blocks;
@@ -333,6 +314,8 @@ int fc_session_blocks(struct fc_store *store, struct fc_session_id id, uint64_t 
 int fc_store_stats(struct fc_store *store, struct fc_stats *stats)
 {
 	struct question_command asked = {.command.run = run_question, .question = {.kind = FC_QUESTION_STATS}};
+	if (store == NULL || stats == NULL)
+		return FC_EINVAL;
 	if (!fc_store_run(store, &asked.command))
 		return FC_ECANCELED;
 	*stats = asked.question.stats;

@@ -136,7 +136,7 @@ static void scale_divides_slices_and_leaves_a_byte(void **state)
 	assert_int_equal(geometry.groups[0].slice_bytes[0], 18); /* 18,432 / 1,000 */
 	geometry = preset("deepseek-v3", 16, 12288);
 	assert_int_equal(geometry.groups[0].slice_bytes[0], 2); /* 1.5, rounded up */
-	geometry = preset("deepseek-v3", 16, UINT32_MAX);
+	geometry = preset("deepseek-v3", 16, FC_SCALE_MAX);
 	assert_int_equal(geometry.groups[0].slice_bytes[60], 1);
 	geometry = preset("deepseek-v4-flash", 64, 1000000);
 	assert_int_equal(geometry.groups[0].slice_bytes[0], 0); /* a layer without a part stays without */
@@ -176,7 +176,9 @@ static void impossible_presets_are_refused(void **state)
 	struct fc_geometry geometry;
 	struct fc_error error;
 	assert_int_equal(fc_geometry_preset(&geometry, "deepseek-v3", 64, 0, &error), FC_EINVAL);
-	assert_string_equal(error.text, "model: scale is 0; allowed are 1 to 4294967295");
+	assert_string_equal(error.text, "model: scale is 0; allowed are 1 to 1000000");
+	assert_int_equal(fc_geometry_preset(&geometry, "deepseek-v3", 64, FC_SCALE_MAX + 1, &error), FC_EINVAL);
+	assert_string_equal(error.text, "model: scale is 1000001; allowed are 1 to 1000000");
 	assert_int_equal(fc_geometry_preset(&geometry, "deepseek-v3", 65537, 1, &error), FC_EINVAL);
 	assert_string_equal(error.text, "model: block_tokens is 65537; allowed are 1 to 65536");
 }

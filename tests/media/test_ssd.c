@@ -211,7 +211,7 @@ static void what_cannot_be_an_arena_is_refused_by_name(void **state)
 	assert_int_equal(fc_ssd_open(&opts, &world->media, &world->error), FC_EFULL);
 	assert_int_equal(access(world->path, F_OK), -1);
 	opts.bytes = ARENA_BYTES;
-	opts.queue_depth = FC_SSD_QUEUE_DEPTH_MAX + 1;
+	opts.queue_depth = FC_QUEUE_DEPTH_MAX + 1;
 	assert_int_equal(fc_ssd_open(&opts, &world->media, &world->error), FC_EINVAL);
 	opts.queue_depth = 0;
 	opts.transfer_bytes = 1000001;
