@@ -205,23 +205,10 @@ int fc_tree_extend(struct fc_tree *tree, uint32_t node, uint64_t label, uint32_t
 	return grow_at(tree, place, label + done, count - done, end);
 }
 
-/* Whether a list ended one block behind `place`, in a block that the request does not have. */
-static bool ends_one_further(const struct fc_tree *tree, struct place place)
-{
-	const struct fc_tree_node *node = &tree->nodes[place.node];
-	if (place.offset < node->length)
-		return node->length - place.offset == 1 && node->is_list_end;
-	if (node->child == FC_TREE_NONE || node->is_fork)
-		return false;
-	return tree->nodes[node->child].length == 1 && tree->nodes[node->child].is_list_end;
-}
-
 /* What lies above `place`, where the tree's part of a list ends. */
 static struct fc_tree_match look_up(const struct fc_tree *tree, struct place place)
 {
 	struct fc_tree_match match = {.depth = tree->nodes[place.node].start + place.offset, .node = place.node};
-	if (ends_one_further(tree, place))
-		match.continued = match.depth;
 	uint32_t node = place.node;
 	if (node != FC_TREE_ROOT && place.offset < tree->nodes[node].length)
 		node = tree->nodes[node].parent;

@@ -49,8 +49,7 @@ struct fc_tree_match {
 	uint32_t depth;     /* leading blocks that were there */
 	uint32_t node;      /* that holds the last of them; the root for none */
 	uint32_t fork;      /* depth of the deepest fork that it passed or stopped at */
-	uint32_t continued; /* depth at which the deepest earlier list ended that it continues, see fc_tree_match_end();
-			       0: none */
+	uint32_t continued; /* depth at which the deepest earlier list ended that it begins with; 0: none */
 };
 
 /* FC_ENOMEM. Borrows the trace. */

@@ -131,8 +131,9 @@ json_t *fc_analyze_json(const struct fc_analyze_report *report)
 				     "share_prompts", config->is_sharing_prompts, "subagents", config->has_subagents,
 				     "concurrency", (json_int_t)config->concurrency, "seed", (json_int_t)config->seed,
 				     "agent_context_tokens", (json_int_t)config->agent_context_tokens);
-	return json_pack("{s:o, s:I, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "settings", settings, "skipped_records",
-			 (json_int_t)report->trace->skipped_count, "requests", requests(report), "sessions",
+	return json_pack("{s:o, s:I, s:I, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "settings", settings,
+			 "skipped_records", (json_int_t)report->trace->skipped_count, "requests_without_input",
+			 (json_int_t)report->trace->without_input_count, "requests", requests(report), "sessions",
 			 sessions(report), "blocks", blocks(report), "reuse_distance", reuse(report), "working_set",
 			 working_set(report), "lru_curve", curve(report), "tiered", tier(report), "judgement",
 			 judgement(report));

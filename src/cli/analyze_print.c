@@ -253,9 +253,7 @@ static void print_head(const struct fc_analyze_report *report, FILE *file)
 		    "The trace does not say when sessions began: they are arranged so that %llu run at once "
 		    "(--concurrency). Times, and distances between sessions, depend on that.",
 		    (unsigned long long)report->config->concurrency);
-	if (report->trace->skipped_count > 0)
-		fprintf(file, "damaged records left out: %llu; the first: %s\n",
-			(unsigned long long)report->trace->skipped_count, report->trace->skipped_first.text);
+	(void)fc_trace_print_left_out(report->trace, file);
 	fputc('\n', file);
 }
 

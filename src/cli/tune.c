@@ -24,6 +24,7 @@ struct tune {
 	struct fc_hardware hardware;
 	struct fc_geometry geometry;
 	struct fc_trace *training, *held_out;
+	uint64_t without_input_count; /* of the whole */
 	struct fc_tune_result result;
 	struct fc_progress progress;
 	uint64_t settings_tried;
@@ -62,6 +63,7 @@ static int load(struct tune *tune, struct fc_error *error)
 		return code;
 	uint64_t count = fc_trace_unit_count(whole);
 	uint64_t held = (uint64_t)((double)count * tune->config.hold_out_ratio);
+	tune->without_input_count = whole->without_input_count;
 	fc_trace_free(whole);
 	if (held == 0 || held == count)
 		return fc_error_set(error, FC_EINVAL,
@@ -143,6 +145,9 @@ static int print(const struct tune *tune, FILE *file)
 		(unsigned long long)fc_trace_unit_count(tune->training),
 		(unsigned long long)fc_trace_unit_count(tune->held_out), (unsigned long long)result->run_count,
 		tune->hardware.name);
+	if (tune->without_input_count > 0)
+		fprintf(file, "requests without input left out: %llu\n\n",
+			(unsigned long long)tune->without_input_count);
 	int code = FC_OK;
 	if (result->step_count == 0)
 		fprintf(file, "Nothing that was tried is better than the settings as given.\n");
@@ -248,12 +253,12 @@ static json_t *result_json(const struct tune *tune)
 		json_array_append_new(steps,
 				      json_pack("{s:s, s:s, s:o}", "setting", result->steps[i].setting, "value",
 						result->steps[i].value, "score", score_json(&result->steps[i].score)));
-	return json_pack("{s:s, s:I, s:o, s:o, s:o, s:o, s:o, s:b, s:b}", "hardware", tune->hardware.name, "runs",
-			 (json_int_t)result->run_count, "steps", steps, "training_given",
-			 score_json(&result->training_start), "training_tuned", score_json(&result->training_best),
-			 "held_out_given", score_json(&result->held_start), "held_out_tuned",
-			 score_json(&result->held_best), "is_given_recommended", result->is_start_better,
-			 "is_over_limit", result->is_over_limit);
+	return json_pack("{s:s, s:I, s:I, s:o, s:o, s:o, s:o, s:o, s:b, s:b}", "hardware", tune->hardware.name, "runs",
+			 (json_int_t)result->run_count, "requests_without_input", (json_int_t)tune->without_input_count,
+			 "steps", steps, "training_given", score_json(&result->training_start), "training_tuned",
+			 score_json(&result->training_best), "held_out_given", score_json(&result->held_start),
+			 "held_out_tuned", score_json(&result->held_best), "is_given_recommended",
+			 result->is_start_better, "is_over_limit", result->is_over_limit);
 }
 
 /* ---- the command ---- */

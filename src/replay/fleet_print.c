@@ -130,6 +130,8 @@ int fc_fleet_print(const struct fc_fleet *fleet, FILE *file)
 	fprintf(file, "%s on %s; each node with %s of memory and %s of SSD, cold start\n\n", fleet->opts.geometry->name,
 		fleet->opts.hardware->name, fc_human_bytes(fleet->opts.memory_bytes, memory),
 		fc_human_bytes(fleet->opts.ssd_bytes, ssd));
+	if (fc_trace_print_left_out(plan->opts.trace, file))
+		fputc('\n', file);
 	fc_table_init(&table, "llrrrrrrrrrrrrr");
 	for (size_t i = 0; i < fc_array_len(titles); i++)
 		fc_table_cell(&table, "%s", titles[i]);
@@ -225,10 +227,12 @@ json_t *fc_fleet_json(const struct fc_fleet *fleet)
 	for (size_t i = 0; i < fleet->run_count; i++)
 		json_array_append_new(runs, run_json(fleet, &fleet->runs[i]));
 	double rate_per_s = fleet->opts.config->rate_per_s;
-	return json_pack("{s:s, s:s, s:I, s:I, s:I, s:I, s:o, s:I, s:I, s:I, s:o}", "model", fleet->opts.geometry->name,
-			 "hardware", fleet->opts.hardware->name, "nodes", (json_int_t)plan->opts.node_count, "requests",
-			 (json_int_t)plan->request_count, "sessions", (json_int_t)plan->session_count, "copies",
-			 (json_int_t)plan->copy_count, "rate_per_s_of_a_node",
+	return json_pack("{s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:o, s:I, s:I, s:I, s:o}", "model",
+			 fleet->opts.geometry->name, "hardware", fleet->opts.hardware->name, "nodes",
+			 (json_int_t)plan->opts.node_count, "requests", (json_int_t)plan->request_count, "sessions",
+			 (json_int_t)plan->session_count, "copies", (json_int_t)plan->copy_count, "skipped_records",
+			 (json_int_t)plan->opts.trace->skipped_count, "requests_without_input",
+			 (json_int_t)plan->opts.trace->without_input_count, "rate_per_s_of_a_node",
 			 isfinite(rate_per_s) ? json_real(rate_per_s) : json_string("max"), "memory_bytes_of_a_node",
 			 (json_int_t)fleet->opts.memory_bytes, "ssd_bytes_of_a_node", (json_int_t)fleet->opts.ssd_bytes,
 			 "seed", (json_int_t)plan->opts.seed, "runs", runs);

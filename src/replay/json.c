@@ -147,6 +147,7 @@ json_t *fc_replay_json(struct fc_replay_result *result, const struct fc_trace *t
 	json_object_set_new(object, "block_tokens", fc_json_count(geometry->block_tokens));
 	json_object_set_new(object, "sessions", fc_json_count(trace->session_count));
 	json_object_set_new(object, "skipped_records", fc_json_count(trace->skipped_count));
+	json_object_set_new(object, "requests_without_input", fc_json_count(trace->without_input_count));
 	add_prefix(object, result, config->is_checking);
 	add_reads(object, result);
 	add_writes(object, result);

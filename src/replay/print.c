@@ -160,9 +160,8 @@ static void print_head(const struct fc_replay_result *result, const struct fc_tr
 		is_shared ? " of a flatcaked" : "",
 		result->is_warm ? "warm start: the store held blocks before" : "cold start",
 		fc_human_ns(result->elapsed_ns, time));
-	if (trace->skipped_count > 0)
-		fprintf(file, "damaged records left out: %llu; the first: %s\n\n",
-			(unsigned long long)trace->skipped_count, trace->skipped_first.text);
+	if (fc_trace_print_left_out(trace, file))
+		fputc('\n', file);
 }
 
 int fc_replay_print(struct fc_replay_result *result, const struct fc_trace *trace, const struct fc_config *config,

@@ -174,9 +174,8 @@ int fc_simulation_print(const struct fc_simulation *simulation, FILE *file)
 		"SSD %s, cold start; of the input, %s was seen before, and %s can be resumed from by the model\n\n",
 		fc_human_bytes(opts->ssd_bytes, ssd), fc_human_percent(first->seen_blocks, first->blocks, seen),
 		fc_human_percent(first->possible_blocks, first->blocks, possible));
-	if (opts->trace->skipped_count > 0)
-		fprintf(file, "damaged records left out: %llu; the first: %s\n\n",
-			(unsigned long long)opts->trace->skipped_count, opts->trace->skipped_first.text);
+	if (fc_trace_print_left_out(opts->trace, file))
+		fputc('\n', file);
 	int code = print_hits(simulation, file);
 	fputc('\n', file);
 	if (code == FC_OK)
@@ -324,9 +323,11 @@ json_t *fc_simulation_json(const struct fc_simulation *simulation)
 	json_t *runs = json_array();
 	for (size_t i = 0; i < simulation->run_count; i++)
 		json_array_append_new(runs, run_json(simulation, &simulation->runs[i]));
-	return json_pack("{s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:o}", "model", opts->geometry->name, "hardware",
-			 opts->hardware->name, "block_tokens", (json_int_t)opts->geometry->block_tokens, "sessions",
-			 (json_int_t)opts->trace->session_count, "requests", (json_int_t)opts->trace->request_count,
-			 "skipped_records", (json_int_t)opts->trace->skipped_count, "ssd_bytes",
-			 (json_int_t)opts->ssd_bytes, "seed", (json_int_t)opts->config->seed, "runs", runs);
+	return json_pack("{s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:o}", "model", opts->geometry->name,
+			 "hardware", opts->hardware->name, "block_tokens", (json_int_t)opts->geometry->block_tokens,
+			 "sessions", (json_int_t)opts->trace->session_count, "requests",
+			 (json_int_t)opts->trace->request_count, "skipped_records",
+			 (json_int_t)opts->trace->skipped_count, "requests_without_input",
+			 (json_int_t)opts->trace->without_input_count, "ssd_bytes", (json_int_t)opts->ssd_bytes, "seed",
+			 (json_int_t)opts->config->seed, "runs", runs);
 }

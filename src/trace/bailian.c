@@ -3,9 +3,9 @@
  *   {"chat_id": n, "parent_chat_id": n or -1, "timestamp": seconds, "input_length": tokens, "output_length": tokens,
  *    "type": "text", "turn": n, "hash_ids": [block, ...]}
  *
- * Blocks have 16 tokens; ids are global and cover the whole input. Every request has a chat of its own and names the
- * one that it goes on with, so a session is a tree of chats; it has the name of its root, or, where a trace begins in
- * the middle of a conversation, of the first chat that is missing. */
+ * Blocks have 16 tokens; ids are global and cover the whole input, the last, partial block included, which is left out.
+ * Every request has a chat of its own and names the one that it goes on with, so a session is a tree of chats; it has
+ * the name of its root, or, where a trace begins in the middle of a conversation, of the first chat that is missing. */
 #include "trace/reader.h"
 
 #include <stdio.h>
@@ -56,6 +56,8 @@ int fc_bailian_read(struct fc_reader *reader, const struct fc_json_text *text, c
 	if (result == 0)
 		result = fc_reader_check_session(reader, text, at, "chat_id", FC_READER_SESSIONS_BY_CHAT, error);
 	if (result == 0)
-		result = read_session(reader, text, at, request, &made.session, error);
+		result = read_session(reader, text, at, request, &made.session, error); /* others may go on with it */
+	if (result == 0 && fc_reader_is_without_input(reader, &made))
+		return 0;
 	return result != 0 ? result : fc_build_timed_request(reader->build, block_tokens, &made, error);
 }

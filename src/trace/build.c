@@ -62,6 +62,7 @@ struct fc_trace_build {
 	bool is_timed;
 	struct array sessions, requests, classes, suffix_ids;
 	uint64_t session_count, request_count, class_count, suffix_id_count, line_count;
+	uint64_t ranked_count;         /* sessions that have requests, once they are ranked */
 	struct fc_idmap session_ids;   /* of the current session */
 	struct fc_idmap session_names; /* hashes of those of timed requests, and the sessions' numbers */
 	struct line line;
@@ -146,15 +147,6 @@ static void drop_empty_session(struct fc_trace_build *build)
 	free(last->name);
 	free(last->source);
 	build->session_count--;
-}
-
-uint32_t fc_build_unit_count(const struct fc_trace_build *build)
-{
-	const struct session *sessions = build->sessions.items;
-	uint64_t count = build->session_count;
-	if (build->is_timed)
-		return (uint32_t)build->request_count;
-	return (uint32_t)(count > 0 && sessions[count - 1].request_count == 0 ? count - 1 : count);
 }
 
 uint32_t fc_build_request_count(const struct fc_trace_build *build)
@@ -460,16 +452,18 @@ static int compare_named(const void *a, const void *b)
 	return strcmp(((const struct named *)a)->name, ((const struct named *)b)->name);
 }
 
-/* order[rank] = index of the session in the order of reading. */
+/* order[rank] = index of the session in the order of reading, of those that have requests. */
 static int rank_sessions(struct fc_trace_build *build, struct named **order, struct fc_error *error)
 {
 	*order = calloc(build->session_count + 1, sizeof(**order));
 	if (*order == NULL)
 		return no_memory(error);
 	for (uint32_t i = 0; i < build->session_count; i++)
-		(*order)[i] = (struct named){.name = session_at(build, i)->name, .index = i};
-	qsort(*order, build->session_count, sizeof(**order), compare_named);
-	for (uint32_t rank = 0; rank < build->session_count; rank++) {
+		if (session_at(build, i)->request_count > 0)
+			(*order)[build->ranked_count++] =
+				(struct named){.name = session_at(build, i)->name, .index = i};
+	qsort(*order, build->ranked_count, sizeof(**order), compare_named);
+	for (uint32_t rank = 0; rank < build->ranked_count; rank++) {
 		struct session *session = session_at(build, (*order)[rank].index);
 		session->rank = rank;
 		if (rank > 0 && strcmp((*order)[rank - 1].name, session->name) == 0)
@@ -527,7 +521,7 @@ static int renumber(struct fc_trace_build *build, const struct named *order, uin
 	int result = number_classes(build, id_bound, error);
 	if (result != 0)
 		return result;
-	for (uint64_t rank = 0; rank < build->session_count; rank++) {
+	for (uint64_t rank = 0; rank < build->ranked_count; rank++) {
 		struct session *session = session_at(build, order[rank].index);
 		session->first_id = *id_bound;
 		*id_bound += session->unique_count;
@@ -579,7 +573,7 @@ static int hand_out(struct session **sessions, uint64_t session_count, uint64_t 
 
 static int arrange_sessions(struct fc_trace_build *build, const struct named *order, struct fc_error *error)
 {
-	uint64_t count = build->session_count;
+	uint64_t count = build->ranked_count;
 	uint64_t lane_count = fc_min_u64(build->opts.concurrent_sessions, count);
 	struct session **sessions = calloc(count + 1, sizeof(struct session *));
 	uint64_t *lanes = calloc(lane_count + 1, sizeof(*lanes));
@@ -680,12 +674,12 @@ static int order_requests(struct fc_trace_build *build, struct fc_trace *trace, 
 static int list_sessions(struct fc_trace_build *build, const struct named *order, struct fc_trace *trace,
 			 struct fc_error *error)
 {
-	trace->sessions = calloc(build->session_count + 1, sizeof(*trace->sessions));
+	trace->sessions = calloc(build->ranked_count + 1, sizeof(*trace->sessions));
 	trace->session_requests = calloc(build->request_count + 1, sizeof(*trace->session_requests));
 	if (trace->sessions == NULL || trace->session_requests == NULL)
 		return no_memory(error);
 	uint32_t requests_start = 0;
-	for (uint64_t rank = 0; rank < build->session_count; rank++) {
+	for (uint64_t rank = 0; rank < build->ranked_count; rank++) {
 		struct session *from = session_at(build, order[rank].index);
 		trace->sessions[rank] = (struct fc_trace_session){.name = from->name,
 								  .start_ns = from->start_ns,
@@ -694,7 +688,7 @@ static int list_sessions(struct fc_trace_build *build, const struct named *order
 		from->name = NULL;
 		requests_start += from->request_count;
 	}
-	trace->session_count = (uint32_t)build->session_count;
+	trace->session_count = (uint32_t)build->ranked_count;
 	for (uint32_t i = 0; i < trace->request_count && trace->session_count > 0; i++) {
 		struct fc_trace_session *session = &trace->sessions[trace->requests[i].session];
 		trace->session_requests[session->requests_start + session->request_count++] = i;

@@ -37,14 +37,13 @@ FC_MUST_USE int fc_build_check_timed(struct fc_trace_build *build, uint32_t bloc
 FC_MUST_USE int fc_build_timed_request(struct fc_trace_build *build, uint32_t block_tokens,
 				       const struct fc_build_request *request, struct fc_error *error);
 
-/* The number of the session of timed requests that has this name; a name that is new gets the next number. A request
- * of it must follow. */
+/* The number of the session of timed requests that has this name; a name that is new gets the next number. One
+ * that no request of follows is no session of the trace. */
 FC_MUST_USE int fc_build_timed_session(struct fc_trace_build *build, const char *name, uint32_t *session,
 				       struct fc_error *error);
 uint32_t fc_build_session_number(const struct fc_trace_build *build); /* the next */
 
-/* What files give, so far: sessions that have requests, or timed requests; and all requests. */
-uint32_t fc_build_unit_count(const struct fc_trace_build *build);
+/* So far. */
 uint32_t fc_build_request_count(const struct fc_trace_build *build);
 
 /* Arranges, orders and renumbers; hands the trace out. The builder can then only be freed. FC_EINVAL for two sessions

@@ -89,7 +89,7 @@ static int read_request(struct fc_reader *reader, const struct list *list, const
 		result = fc_json_member_integer(list->text, &at, request, "out", INT64_MAX, &made.output_tokens, error);
 	if (result == 0)
 		result = fc_reader_ids(reader, list->text, &at, request, made.input_tokens, block_tokens, error);
-	if (result != 0)
+	if (result != 0 || fc_reader_is_without_input(reader, &made))
 		return result;
 	made.ids = reader->ids.items;
 	made.id_count = reader->ids.count;

@@ -180,6 +180,8 @@ int fc_csv_read(struct fc_reader *reader, const struct fc_csv *csv, const struct
 	if (!fc_reader_is_in_span(reader, made.time_ns))
 		return refuse(line, meanings[FC_CSV_TIME], values[FC_CSV_TIME],
 			      "at most three years from that of the first request", error);
+	if (fc_reader_is_without_input(reader, &made))
+		return 0;
 	result = fc_build_timed_request(reader->build, block_tokens, &made, error);
 	return result == 0 ? 0 : fc_error_wrap(error, result, "%s:%llu", line->file, (unsigned long long)line->number);
 }

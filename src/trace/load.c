@@ -54,14 +54,22 @@ int fc_reader_ids(struct fc_reader *reader, const struct fc_json_text *text, con
 	if (result != 0)
 		return result;
 	uint64_t block_count = input_tokens / block_tokens + (input_tokens % block_tokens != 0);
-	if (reader->ids.count <= block_count)
+	if (reader->ids.count <= block_count) {
+		reader->ids.count = fc_min_u64(reader->ids.count, input_tokens / block_tokens);
 		return 0;
+	}
 	char allowed[128];
 	struct fc_json_at hash_ids = {.parent = at, .key = "hash_ids"};
 	snprintf(allowed, sizeof(allowed), "at most %llu ids (there are %llu) for %llu input tokens in blocks of %u",
 		 (unsigned long long)block_count, (unsigned long long)reader->ids.count,
 		 (unsigned long long)input_tokens, block_tokens);
 	return fc_json_refuse(text, &hash_ids, allowed, error);
+}
+
+bool fc_reader_is_without_input(struct fc_reader *reader, const struct fc_build_request *request)
+{
+	reader->without_input_count += request->input_tokens == 0;
+	return request->input_tokens == 0;
 }
 
 bool fc_reader_is_in_span(struct fc_reader *reader, uint64_t time_ns)
@@ -117,7 +125,8 @@ int fc_reader_check_session(struct fc_reader *reader, const struct fc_json_text 
 
 static bool is_limit_reached(const struct fc_reader *reader)
 {
-	return reader->opts->limit != 0 && fc_build_unit_count(reader->build) >= reader->opts->limit;
+	uint64_t taken = reader->record_count - fc_min_u64(reader->record_count, reader->opts->skip);
+	return reader->opts->limit != 0 && taken >= reader->opts->limit;
 }
 
 static int read_record(struct fc_reader *reader, const struct fc_json_text *text, const struct fc_json_at *at,
@@ -354,17 +363,22 @@ int fc_reader_check_opts(const struct fc_trace_opts *opts, struct fc_error *erro
 	return 0;
 }
 
+static uint64_t found_count(const struct load *load)
+{
+	return fc_build_request_count(load->reader.build) + load->reader.without_input_count;
+}
+
 /* Reads all paths into the builder. */
 static int take_paths(struct load *load, const char *const *paths, size_t path_count, uint64_t *ignored_count,
 		      struct fc_error *error)
 {
 	int result = 0;
 	for (size_t i = 0; i < path_count && result == 0; i++) {
-		uint32_t before = fc_build_request_count(load->reader.build);
+		uint64_t before = found_count(load);
 		result = fc_source_walk(paths[i], take_text, load, ignored_count, error);
 		uint64_t skip = load->reader.opts->skip;
 		bool is_skipping = skip > 0 && load->reader.record_count <= skip;
-		if (result == 0 && !is_skipping && fc_build_request_count(load->reader.build) == before)
+		if (result == 0 && !is_skipping && found_count(load) == before)
 			result = fc_error_set(error, FC_EINVAL, "%s: holds no request", paths[i]);
 	}
 	return result < 0 ? result : 0;
@@ -376,8 +390,12 @@ static int load_all(struct load *load, const char *const *paths, size_t path_cou
 	uint64_t ignored_count = 0;
 	int result = take_paths(load, paths, path_count, &ignored_count, error);
 	if (result == 0 && fc_build_request_count(load->reader.build) == 0 && load->reader.record_count > 0)
-		result = fc_error_set(error, FC_EINVAL, "nothing is left of a trace of %llu sessions or requests",
-				      (unsigned long long)load->reader.record_count);
+		result =
+			fc_error_set(error, FC_EINVAL,
+				     "nothing is left of a trace of %llu sessions or requests; requests without input: "
+				     "%llu",
+				     (unsigned long long)load->reader.record_count,
+				     (unsigned long long)load->reader.without_input_count);
 	else if (result == 0 && fc_build_request_count(load->reader.build) == 0)
 		result = fc_error_set(error, FC_EINVAL, "no trace is named; needed: a file, a folder, or -");
 	if (result == 0)
@@ -386,6 +404,7 @@ static int load_all(struct load *load, const char *const *paths, size_t path_cou
 		return result;
 	(*trace)->skipped_count = load->reader.skipped_count;
 	(*trace)->skipped_first = load->reader.skipped_first;
+	(*trace)->without_input_count = load->reader.without_input_count;
 	(*trace)->ignored_file_count = ignored_count;
 	return 0;
 }

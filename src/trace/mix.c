@@ -92,7 +92,7 @@ static uint64_t cut_count(const struct mix *mix, const struct part *part, const 
 			  uint64_t blocks)
 {
 	uint64_t tokens = mix->trace->block_tokens;
-	uint64_t held = request->input_tokens / tokens + (request->input_tokens % tokens != 0);
+	uint64_t held = request->input_tokens / tokens;
 	return part->cut == 1 ? blocks : fc_min_u64(blocks * part->cut, held);
 }
 
@@ -263,6 +263,14 @@ static int init_part(struct mix *mix, uint32_t index, uint64_t *suffix_room)
 	return part->numbers == NULL || part->session_of == NULL ? FC_ENOMEM : FC_OK;
 }
 
+static void add_left_out(struct fc_trace *trace, const struct fc_trace *part)
+{
+	if (trace->skipped_count == 0)
+		trace->skipped_first = part->skipped_first;
+	trace->skipped_count += part->skipped_count;
+	trace->without_input_count += part->without_input_count;
+}
+
 static int make(struct mix *mix)
 {
 	struct fc_trace *trace = mix->trace;
@@ -278,6 +286,8 @@ static int make(struct mix *mix)
 		return code;
 	trace->format = mix->opts->traces[0]->format;
 	trace->source_count = mix->opts->count;
+	for (uint32_t i = 0; i < mix->opts->count; i++)
+		add_left_out(trace, mix->opts->traces[i]);
 	trace->requests = calloc(trace->request_count + 1ull, sizeof(*trace->requests));
 	trace->session_requests = calloc(trace->request_count + 1ull, sizeof(*trace->session_requests));
 	trace->sessions = calloc(session_room, sizeof(*trace->sessions));

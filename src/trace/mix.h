@@ -6,9 +6,9 @@
  * left out.
  *
  * Traces share no content. Where their blocks differ in size, larger ones are cut into as many of the smallest as they
- * hold (the last one of a list into no more than its input has), so sizes must be multiples of the smallest. Sessions
- * are named "1:NAME" after the trace's place. Requests are evenly spaced in time at the pace that the first trace had;
- * who replays at a rate counts them only. */
+ * hold (the last one of a list into no more full ones than its input has), so sizes must be multiples of the smallest.
+ * Sessions are named "1:NAME" after the trace's place. Requests are evenly spaced in time at the pace that the first
+ * trace had; who replays at a rate counts them only. */
 #ifndef FC_TRACE_MIX_H
 #define FC_TRACE_MIX_H
 

@@ -2,10 +2,10 @@
  *
  *   {"timestamp": ms, "input_length": tokens, "output_length": tokens, "hash_ids": [block, ...]}
  *
- * Ids are global and cover the whole input, the last, partial block included. The file does not say how many tokens a
- * block has: 512 in Mooncake's own, other numbers in what other tools write. Those may also add "session_id", a text or
- * a number. Without it there are no sessions; who replays such a trace finds out from the blocks which requests belong
- * together. */
+ * Ids are global and cover the whole input, the last, partial block included, which is left out. The file does not say
+ * how many tokens a block has: 512 in Mooncake's own, other numbers in what other tools write. Those may also add
+ * "session_id", a text or a number. Without it there are no sessions; who replays such a trace finds out from the
+ * blocks which requests belong together. */
 #include "trace/reader.h"
 
 #include <stdio.h>
@@ -39,6 +39,8 @@ int fc_mooncake_read(struct fc_reader *reader, const struct fc_json_text *text, 
 		result = fc_reader_check_session(reader, text, at, "session_id",
 						 made.has_session ? FC_READER_SESSIONS_BY_ID : FC_READER_SESSIONS_NONE,
 						 error);
+	if (result == 0 && fc_reader_is_without_input(reader, &made))
+		return 0;
 	if (result == 0 && made.has_session)
 		result = read_session(reader, text, at, id, &made.session, error);
 	return result != 0 ? result : fc_build_timed_request(reader->build, block_tokens, &made, error);

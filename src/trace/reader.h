@@ -25,6 +25,7 @@ struct fc_reader {
 	uint64_t first_time_ns; /* of requests that have times of their own */
 	struct fc_idmap chats;  /* the session of every chat of a Bailian trace */
 	uint64_t skipped_count;
+	uint64_t without_input_count;
 	struct fc_error skipped_first;
 };
 
@@ -34,10 +35,14 @@ FC_MUST_USE int fc_reader_check_opts(const struct fc_trace_opts *opts, struct fc
  * is. */
 FC_MUST_USE int fc_reader_skip(struct fc_reader *reader, int result, const struct fc_error *error);
 
-/* The ids of a request into reader->ids; refuses more than an input of so many tokens can have. */
+/* The ids of a request's full blocks into reader->ids; refuses more than an input of so many tokens can have, the
+ * partial block at its end included. */
 FC_MUST_USE int fc_reader_ids(struct fc_reader *reader, const struct fc_json_text *text, const struct fc_json_at *at,
 			      const json_t *request, uint64_t input_tokens, uint32_t block_tokens,
 			      struct fc_error *error);
+
+/* Whether a request that was read and found right has no input. Then it is counted, and no request of the trace. */
+bool fc_reader_is_without_input(struct fc_reader *reader, const struct fc_build_request *request);
 
 /* Whether a time is at most FC_JSON_SPAN_NS_MAX from that of the first request, which it is if there was none. */
 bool fc_reader_is_in_span(struct fc_reader *reader, uint64_t time_ns);

@@ -29,6 +29,17 @@ void fc_trace_free(struct fc_trace *trace)
 	free(trace);
 }
 
+bool fc_trace_print_left_out(const struct fc_trace *trace, FILE *file)
+{
+	if (trace->skipped_count > 0)
+		fprintf(file, "damaged records left out: %llu; the first: %s\n",
+			(unsigned long long)trace->skipped_count, trace->skipped_first.text);
+	if (trace->without_input_count > 0)
+		fprintf(file, "requests without input left out: %llu\n",
+			(unsigned long long)trace->without_input_count);
+	return trace->skipped_count + trace->without_input_count > 0;
+}
+
 const char *fc_trace_sessions_text(const struct fc_trace *trace, char text[FC_TRACE_SESSIONS_BYTES])
 {
 	if (trace->session_count == 0)

@@ -8,6 +8,10 @@
  *   previous  the request before it on the same line, or FC_TRACE_NONE
  *   list      ids(previous)[0, prefix_count) + suffix; prefix_count is the longest common prefix with the previous list
  *
+ * Lists name full blocks only. An engine keeps a block once all its tokens are known, so a partial block at the end of
+ * an input can neither be found nor be stored; where a file names it, its id is left out. A request without input has
+ * nothing to find and nothing to compute: it is no request of the trace, but counted in `without_input_count`.
+ *
  * Ids name content, but a block is named by its path: the same id behind different ids is another block (its key is
  * hashed over its parent's key), so an id may even occur twice in one list and then stands for two blocks.
  *
@@ -34,6 +38,8 @@
 #define FC_TRACE_TRACE_H
 
 #include "base/error.h"
+
+#include <stdio.h>
 
 #define FC_TRACE_NONE UINT32_MAX
 
@@ -83,6 +89,7 @@ struct fc_trace {
 	uint64_t reference_count;      /* sum of the lengths of all lists */
 	uint64_t skipped_count;        /* records left out because opts.is_lenient was set and they are bad */
 	struct fc_error skipped_first; /* what was wrong with the first of them */
+	uint64_t without_input_count;  /* requests left out because they have no input tokens */
 	uint64_t ignored_file_count;   /* files of folders and archives whose names are not those of traces */
 };
 
@@ -91,7 +98,7 @@ struct fc_trace_opts {
 	bool share_prompts;     /* default true; see above. false also sets shared_tokens to 0 */
 	bool include_subagents; /* default true */
 	uint64_t skip;          /* leave out the first so many records: sessions or requests, as the format has them */
-	uint64_t limit;         /* load the first so many of the rest; 0: all */
+	uint64_t limit;         /* read the first so many of the rest, with those that are then left out; 0: all */
 	uint64_t seed;
 	uint32_t concurrent_sessions; /* 1 to 10,000; default 8 */
 	uint32_t block_tokens; /* of formats whose files do not state it; 0, the default: 512 of Mooncake's, 16 of
@@ -112,9 +119,9 @@ void fc_trace_opts_init(struct fc_trace_opts *opts);
  *
  * Every number is checked: ids are integers from 0 to 2^64 - 1, tokens from 0 to 2^63 - 1. hash_ids must not name more
  * blocks than the input has, the last partial one included (Claude Code lists the full blocks, Mooncake also the
- * partial one); it may name fewer or none. Sessions must have one block size and names that differ. A record that
- * breaks a rule is an error that gives file:line: field, the value, and what is allowed; a damaged archive is an error
- * even with is_lenient.
+ * partial one, which is left out); it may name fewer or none. Sessions must have one block size and names that differ.
+ * A record that breaks a rule is an error that gives file:line: field, the value, and what is allowed; a damaged
+ * archive is an error even with is_lenient.
  *
  * 0, or FC_EINVAL, FC_ESYSTEM, FC_ENOMEM, FC_ELIMIT (documented limits: 2^32 - 2 requests, sessions, lines, blocks of a
  * list and unique blocks of a session; 1 GiB a record). On failure *trace is NULL. */
@@ -127,6 +134,10 @@ static inline uint64_t fc_trace_unit_count(const struct fc_trace *trace)
 {
 	return trace->format == FC_TRACE_OF_SESSIONS ? trace->session_count : trace->request_count;
 }
+
+/* Says what was left out, a line each: "damaged records left out: 1; the first: ..." and "requests without input left
+ * out: 2". Returns whether there was anything. */
+bool fc_trace_print_left_out(const struct fc_trace *trace, FILE *file);
 
 /* How many sessions, for people: "426 sessions", "1 session", "sessions not named". Returns `text`. */
 #define FC_TRACE_SESSIONS_BYTES 32

@@ -360,13 +360,13 @@ static void sessions_are_inferred_from_lists_that_go_on(void **state)
 {
 	(void)state;
 	struct fc_trace_build *build = build_new(false);
-	add(build, 0, "Sab");    /* begins one; b is a partial block */
+	add(build, 0, "Sab");    /* begins one */
 	add(build, 1, "Scd");    /* shares S with it, does not go on where it ended: another */
 	add(build, 2, "SabBef"); /* goes on with the whole first */
-	add(build, 3, "ScDgh");  /* the second, whose partial block d has become D */
+	add(build, 3, "ScdDgh"); /* goes on with the whole second */
 	add(build, 4, "Sx");     /* S is shared by now */
 	add(build, 5, "SabBefij");
-	add(build, 6, "SabBe"); /* shorter than what it begins with: no list ended there, but one block behind */
+	add(build, 6, "SabBe"); /* shorter than what it begins with, but for the first */
 	struct fc_analysis analysis = analysis_of(build, &(struct fc_analyze_opts){0});
 	assert_true(analysis.are_sessions_inferred);
 	assert_int_equal(analysis.session_count, 3);
@@ -386,16 +386,16 @@ static void what_lies_above_a_fork_is_shared(void **state)
 	(void)state;
 	struct fc_trace_build *build = build_new(false);
 	add(build, 0, "Sa");  /* begins one */
-	add(build, 1, "Sb");  /* may be the same with its partial block filled, so it is taken for that */
-	add(build, 2, "Sc");  /* two have parted behind S */
+	add(build, 1, "Sb");  /* does not go on where that ended: another */
+	add(build, 2, "Sc");  /* so does this */
 	add(build, 3, "P");   /* begins one */
 	add(build, 4, "Pab"); /* goes on with it */
 	add(build, 5, "Pcd"); /* so does this, behind the same end */
 	add(build, 6, "Pef"); /* two have parted there */
 	struct fc_analysis analysis = analysis_of(build, &(struct fc_analyze_opts){0});
-	assert_int_equal(analysis.session_count, 4);
+	assert_int_equal(analysis.session_count, 5);
 	assert_int_equal(analysis.session_requests.max, 3);
-	assert_int_equal(analysis.traffic_sessions[FC_TRAFFIC_ONE_SHOT], 2);
+	assert_int_equal(analysis.traffic_sessions[FC_TRAFFIC_ONE_SHOT], 4);
 	fc_analysis_deinit(&analysis);
 }
 

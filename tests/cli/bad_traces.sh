@@ -35,9 +35,9 @@ request() { # TIME INPUT IDS
 }
 
 good_lines() {
-	request 1000 1000 4,5
+	request 1000 1024 4,5
 	echo
-	request 2500 1100 4,5,9
+	request 2500 1536 4,5,9
 	echo
 }
 
@@ -188,19 +188,30 @@ counts() {
 	run simulate test.jsonl || complain "simulate, $1: refused"
 	if grep -qiwE -- '-?nan|-?inf' out; then complain "simulate, $1: a number that is none"; fi
 }
-printf '%s\n%s\n' "$(request 0 9 1)" "$(request 1 9 4294967297)" >test.jsonl
+printf '%s\n%s\n' "$(request 0 512 1)" "$(request 1 512 4294967297)" >test.jsonl
 counts 'ids that are equal in 32 bits' '"references":2,"unique":2,'
-printf '%s\n%s\n' "$(request 0 9 9007199254740992)" "$(request 1 9 9007199254740993)" >test.jsonl
+printf '%s\n%s\n' "$(request 0 512 9007199254740992)" "$(request 1 512 9007199254740993)" >test.jsonl
 counts 'ids that are equal as doubles' '"references":2,"unique":2,'
-printf '%s\n%s\n' "$(request 0 9 18446744073709551615)" "$(request 1 9 9223372036854775807)" >test.jsonl
+printf '%s\n%s\n' "$(request 0 512 18446744073709551615)" "$(request 1 512 9223372036854775807)" >test.jsonl
 counts 'the largest ids' '"references":2,"unique":2,'
+printf '%s\n%s\n' "$(request 0 9 9)" "$(request 0 9 9)" >test.jsonl
+counts 'requests without a full block' '"references":0,"unique":0,"used_once":0,"used_once_share":null,'
+printf '%s\n%s\n%s\n' "$(request 0 0 '')" "$(request 0 9 9)" "$(request 0 0 '')" >test.jsonl
+counts 'requests without input' '"requests_without_input":2,"requests":{"count":1,'
+for command in $commands; do
+	run "$command" test.jsonl || complain "$command: requests without input are refused"
+	grep -qx 'requests without input left out: 2' out || complain "$command: requests without input are not counted"
+	run "$command" test.jsonl --json - || complain "$command: requests without input are refused"
+	grep -q '"requests_without_input": 2' out || complain "$command: requests without input are not in the JSON"
+done
 printf '%s\n%s\n' "$(request 0 0 '')" "$(request 0 0 '')" >test.jsonl
-counts 'requests without input' '"references":0,"unique":0,"used_once":0,"used_once_share":null,'
+run analyze test.jsonl && complain 'a trace without any input is accepted'
+grep -qF 'nothing is left of a trace of 2 sessions or requests; requests without input: 2' err || complain 'a trace without any input'
 printf '%s\n' "$(request 0 1000 '')" >test.jsonl
 counts 'a request whose blocks are not named' '"references":0,"unique":0,'
 printf '%s\n%s\n' "$(request 0 2000 3,3,3)" "$(request 0 2000 3,3,3)" >test.jsonl
 counts 'an id three times in a request' '"references":6,"unique":3,"used_once":0,'
-printf '%s\n%s\n%s\n' "$(request 5 9 1)" "$(request 5 9 1)" "$(request 5 9 2)" >test.jsonl
+printf '%s\n%s\n%s\n' "$(request 5 512 1)" "$(request 5 512 1)" "$(request 5 512 2)" >test.jsonl
 counts 'equal times' '"references":3,"unique":2,'
 
 # Traces of other origin: blocks of another size, sessions by name, chats that go on with one another.

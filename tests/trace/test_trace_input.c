@@ -4,8 +4,8 @@
 
 #define REQUEST(time, in, ids)                                                                                         \
 	"{\"timestamp\":" #time ",\"input_length\":" #in ",\"output_length\":7,\"hash_ids\":[" ids "]}"
-#define FIRST REQUEST(1000, 1000, "4,5")
-#define SECOND REQUEST(2500, 600, "4,9")
+#define FIRST REQUEST(1000, 1024, "4,5")
+#define SECOND REQUEST(2500, 1100, "4,9")
 #define SESSION(name)                                                                                                  \
 	"{\"id\":\"" name "\",\"block_size\":64,\"hash_id_scope\":\"local\",\"tool_tokens\":64,\"system_tokens\":0,"   \
 	"\"requests\":[{\"t\":0,\"type\":\"s\",\"in\":130,\"out\":1,\"hash_ids\":[1,2]}]}"
@@ -30,11 +30,11 @@ static int free_folder(void **state)
 
 /* Of more than Mooncake's own format, and of another. */
 #define OF_SESSION(timestamp, ids, session)                                                                            \
-	"{\"timestamp\":" #timestamp ",\"input_length\":1000,\"output_length\":7,\"hash_ids\":[" ids                   \
+	"{\"timestamp\":" #timestamp ",\"input_length\":1024,\"output_length\":7,\"hash_ids\":[" ids                   \
 	"],\"session_id\":" session "}"
 #define CHAT(chat, parent, time, ids)                                                                                  \
 	"{\"chat_id\":" #chat ",\"parent_chat_id\":" #parent ",\"timestamp\":" #time                                   \
-	",\"input_length\":20,\"output_length\":17,\"type\":\"text\",\"turn\":1,\"hash_ids\":[" ids "]}"
+	",\"input_length\":32,\"output_length\":17,\"type\":\"text\",\"turn\":1,\"hash_ids\":[" ids "]}"
 
 static struct fc_trace *load_bytes(const char *bytes, size_t byte_count)
 {
@@ -51,7 +51,7 @@ static struct fc_trace *load_text(const char *text)
 static void mooncake_requests_keep_their_ids_and_know_no_session(void **state)
 {
 	(void)state;
-	struct fc_trace *trace = load_text(FIRST "\n" SECOND "\n" REQUEST(2000, 0, "") "\n");
+	struct fc_trace *trace = load_text(FIRST "\n" SECOND "\n" REQUEST(2000, 3, "") "\n");
 	uint64_t ids[2];
 	assert_int_equal(trace->format, FC_TRACE_OF_REQUESTS);
 	assert_int_equal(trace->block_tokens, 512);
@@ -60,7 +60,7 @@ static void mooncake_requests_keep_their_ids_and_know_no_session(void **state)
 	/* Sorted by time, from the first on. */
 	assert_int_equal(trace->requests[0].arrival_ns, 0);
 	assert_int_equal(trace->requests[1].arrival_ns, 1000000000);
-	assert_int_equal(trace->requests[1].input_tokens, 0);
+	assert_int_equal(trace->requests[1].input_tokens, 3);
 	assert_int_equal(trace->requests[2].arrival_ns, 1500000000);
 	assert_int_equal(trace->requests[2].output_tokens, 7);
 	assert_int_equal(trace->requests[2].session, FC_TRACE_NONE);
@@ -108,7 +108,7 @@ static void line_ends_marks_and_arrays_make_no_difference(void **state)
 		"\n\n  \n" FIRST "\n\r\n\t\n" SECOND "\n\n",
 		"[" FIRST "," SECOND "]",
 		"\xef\xbb\xbf\r\n[\r\n" FIRST ",\r\n" SECOND "\r\n]\r\n",
-		"[{\n\"timestamp\":\n1000, \"input_length\":1000,\"output_length\":7,\"hash_ids\":[4,\n5]\n},\n" SECOND
+		"[{\n\"timestamp\":\n1000, \"input_length\":1024,\"output_length\":7,\"hash_ids\":[4,\n5]\n},\n" SECOND
 		"]\n",
 	};
 	struct fc_trace *wanted = load_text(FIRST "\n" SECOND "\n");
@@ -343,7 +343,7 @@ static const struct bad BAD_MOONCAKE[] = {
 	{CHAT(1, -2, 0, "1"), ":1: parent_chat_id: -2; allowed: -1, or an integer from 0 to 9223372036854775807"},
 	{CHAT(1, 0.5, 0, "1"), ":1: parent_chat_id: 0.5; allowed: -1, or an integer from 0 to 9223372036854775807"},
 	{CHAT(1, -1, 0, "1,2,3"),
-	 ":1: hash_ids: [1,2,3]; allowed: at most 2 ids (there are 3) for 20 input tokens in blocks of 16"},
+	 ":1: hash_ids: [1,2,3]; allowed: at most 2 ids (there are 3) for 32 input tokens in blocks of 16"},
 };
 
 static void bad_mooncake_records_are_refused_by_place_value_and_rule(void **state)
@@ -419,7 +419,7 @@ static void chats_that_go_on_with_one_another_are_one_session(void **state)
 		assert_int_equal(trace->requests[i].session, sessions[i]);
 	assert_int_equal(trace->requests[1].arrival_ns, 750000000);
 	assert_links(trace, 5, 0, 1, FC_TRACE_NONE, 1);
-	/* The reply of 2, 17 tokens behind 20, fills a second block, and 3 says which. */
+	/* The second block of 2 is named by 3 only, which goes on with it. */
 	assert_int_equal(fc_trace_stored_count(trace, 0, true), 2);
 	fc_trace_free(trace);
 }
@@ -447,6 +447,79 @@ static void blocks_have_the_size_that_is_asked_for_where_the_file_does_not_say(v
 	write_text(path, OF_SESSION(1, "1", "8") "\n" CHAT(8, -1, 0, "1"));
 	assert_int_equal(fc_trace_load(&path, 1, &opts, &trace, &error), FC_EINVAL);
 	assert_non_null(strstr(error.text, "x:2: chat_id: 8; allowed: the session in all requests or in none"));
+}
+
+/* In every format: 33 tokens are two blocks of 16, whatever ids the file gives. */
+static void a_partial_block_at_the_end_of_an_input_is_no_block(void **state)
+{
+	(void)state;
+	static const char *const texts[] = {
+		REQUEST(0, 33, "10,20,99"),
+		"{\"chat_id\":1,\"timestamp\":0,\"input_length\":33,\"output_length\":1,\"hash_ids\":[10,20,99]}",
+		"{\"id\":\"a\",\"block_size\":16,\"hash_id_scope\":\"local\",\"tool_tokens\":0,\"system_tokens\":0,"
+		"\"requests\":[{\"t\":0,\"type\":\"n\",\"in\":33,\"out\":1,\"hash_ids\":[10,20,99]}]}",
+	};
+	struct fc_trace_opts opts;
+	const char *path = in_folder(folder, "x");
+	fc_trace_opts_init(&opts);
+	opts.block_tokens = 16;
+	for (size_t i = 0; i < fc_array_len(texts); i++) {
+		struct fc_trace *trace;
+		write_text(path, texts[i]);
+		assert_int_equal(fc_trace_load(&path, 1, &opts, &trace, NULL), 0);
+		assert_int_equal(trace->block_tokens, 16);
+		assert_int_equal(fc_trace_id_count(&trace->requests[0]), 2);
+		assert_int_equal(trace->reference_count, 2);
+		assert_int_equal(fc_trace_stored_count(trace, 0, true), 2);
+		fc_trace_free(trace);
+	}
+}
+
+/* A partial block that the next turn has filled up is a block of the reply. */
+static void a_reply_fills_the_partial_block_before_it(void **state)
+{
+	(void)state;
+	struct fc_trace *trace = load_text("{\"chat_id\":1,\"timestamp\":0,\"input_length\":20,\"output_length\":17,"
+					   "\"hash_ids\":[1,90]}\n" CHAT(2, 1, 1, "1,2"));
+	assert_int_equal(trace->requests[1].prefix_count, 1);
+	assert_int_equal(fc_trace_stored_count(trace, 0, false), 1);
+	assert_int_equal(fc_trace_stored_count(trace, 0, true), 2);
+	fc_trace_free(trace);
+}
+
+static void requests_without_input_are_counted_apart(void **state)
+{
+	(void)state;
+	static const struct {
+		const char *text;
+		uint32_t requests, sessions, left_out;
+	} cases[] = {
+		{FIRST "\n" REQUEST(0, 0, "") "\n" REQUEST(9, 0, "") "\n" SECOND, 2, 0, 2},
+		{OF_SESSION(1, "1",
+			    "\"a\"") "\n{\"timestamp\":1,\"input_length\":0,\"output_length\":1,\"hash_ids\":[],"
+				     "\"session_id\":\"b\"}",
+		 1, 1, 1},
+		/* 2 goes on with 1, which has no input; 3 with nothing. */
+		{CHAT(2, 1, 1, "1") "\n{\"chat_id\":1,\"timestamp\":0,\"input_length\":0,\"output_length\":1,"
+				    "\"hash_ids\":[]}\n{\"chat_id\":3,\"timestamp\":0,\"input_length\":0,"
+				    "\"output_length\":1,\"hash_ids\":[]}",
+		 1, 1, 2},
+		{SESSION("a") "\n{\"id\":\"b\",\"block_size\":64,\"hash_id_scope\":\"local\",\"tool_tokens\":64,"
+			      "\"system_tokens\":0,\"requests\":[{\"t\":0,\"type\":\"s\",\"in\":0,\"out\":1,"
+			      "\"hash_ids\":[]}]}\n" SESSION("c"),
+		 2, 2, 1},
+		{"time,input_tokens,output_tokens\n0,0,1\n1,5,1\n", 1, 0, 1},
+	};
+	for (size_t i = 0; i < fc_array_len(cases); i++) {
+		struct fc_trace *trace = load_text(cases[i].text);
+		assert_int_equal(trace->request_count, cases[i].requests);
+		assert_int_equal(trace->session_count, cases[i].sessions);
+		assert_int_equal(trace->without_input_count, cases[i].left_out);
+		assert_int_equal(trace->skipped_count, 0);
+		for (uint32_t k = 0; k < trace->session_count; k++)
+			assert_true(trace->sessions[k].request_count > 0);
+		fc_trace_free(trace);
+	}
 }
 
 static void times_since_1970_count_from_the_first(void **state)
@@ -635,6 +708,9 @@ int main(void)
 		TEST(requests_that_name_their_session_are_its_turns_by_time),
 		TEST(chats_that_go_on_with_one_another_are_one_session),
 		TEST(blocks_have_the_size_that_is_asked_for_where_the_file_does_not_say),
+		TEST(a_partial_block_at_the_end_of_an_input_is_no_block),
+		TEST(a_reply_fills_the_partial_block_before_it),
+		TEST(requests_without_input_are_counted_apart),
 		TEST(times_since_1970_count_from_the_first),
 		TEST(bad_sessions_are_refused_by_place_value_and_rule),
 		TEST(a_nul_byte_is_refused_where_it_stands),
