@@ -19,6 +19,7 @@
 #define BLOCK_TOKENS 64
 #define NAMES_MAX 5
 #define VALUE_BYTES 64
+#define NAMES_BYTES 128 /* of one column, in a sentence */
 
 static const char *const names[FC_CSV_COLUMN_COUNT][NAMES_MAX] = {
 	[FC_CSV_TIME] = {"timestamp", "time", "arrived_at"},
@@ -59,22 +60,55 @@ static int column_of(const char *field, size_t bytes)
 	return FC_CSV_COLUMN_COUNT;
 }
 
-bool fc_csv_read_header(struct fc_csv *csv, const char *line, size_t bytes)
+bool fc_csv_is_header(const struct fc_csv_line *line)
 {
-	const char *at = line, *field;
+	const char *at = line->bytes, *field;
+	size_t bytes;
+	bool is_first = true, names_column = false;
+	for (; next_field(&at, line->bytes + line->byte_count, &field, &bytes); is_first = false) {
+		if (is_first && bytes > 0 && (*field == '{' || *field == '['))
+			return false;
+		names_column |= column_of(field, bytes) != FC_CSV_COLUMN_COUNT;
+	}
+	return names_column || memchr(line->bytes, ',', line->byte_count) != NULL;
+}
+
+static int refuse_missing(const struct fc_csv_line *line, int column, struct fc_error *error)
+{
+	char known[NAMES_BYTES];
+	size_t used = 0;
+	for (size_t i = 0; i < NAMES_MAX && names[column][i] != NULL; i++) {
+		bool is_last = i + 1 == NAMES_MAX || names[column][i + 1] == NULL;
+		used += (size_t)snprintf(known + used, sizeof(known) - used, "%s%s",
+					 i == 0    ? ""
+					 : is_last ? " or "
+						   : ", ",
+					 names[column][i]);
+	}
+	return fc_error_set(error, FC_EINVAL, "%s:%llu: %s: missing; needed: a column %s", line->file,
+			    (unsigned long long)line->number, meanings[column], known);
+}
+
+int fc_csv_read_header(struct fc_csv *csv, const struct fc_csv_line *line, struct fc_error *error)
+{
+	const char *at = line->bytes, *field;
 	size_t field_bytes;
 	*csv = (struct fc_csv){0};
-	for (uint32_t index = 0; next_field(&at, line + bytes, &field, &field_bytes); index++) {
+	for (; next_field(&at, line->bytes + line->byte_count, &field, &field_bytes); csv->field_count++) {
 		int column = column_of(field, field_bytes);
-		csv->field_count++;
 		if (column == FC_CSV_COLUMN_COUNT)
 			continue;
 		if (csv->has[column])
-			return false;
+			return fc_error_set(error, FC_EINVAL, "%s:%llu: %s: in columns %u and %u; allowed: one column",
+					    line->file, (unsigned long long)line->number, meanings[column],
+					    csv->fields[column] + 1, csv->field_count + 1);
 		csv->has[column] = true;
-		csv->fields[column] = index;
+		csv->fields[column] = csv->field_count;
 	}
-	return csv->has[FC_CSV_TIME] && csv->has[FC_CSV_INPUT] && csv->has[FC_CSV_OUTPUT];
+	for (int column = 0; column < FC_CSV_COLUMN_COUNT; column++)
+		if (!csv->has[column])
+			return refuse_missing(line, column, error);
+	return 0;
 }
 
 /* Digits, in whole and in fraction, without a double between: "61.114" and ".9799600" of units of 1e9. */

@@ -14,6 +14,7 @@
 #define PATH_BYTES 256
 #define DEPTH_MAX 32
 #define EXCERPT_BYTES 48
+#define VALUES_MAX (4 << 20) /* that are made objects of; a gibibyte of them */
 
 struct scan {
 	const char *bytes;
@@ -242,9 +243,40 @@ static int refuse_syntax(const struct fc_json_text *text, json_error_t *fault, s
 			    shown_path(scan.found_path), fault->text);
 }
 
-int fc_json_parse(struct fc_json_text *text, json_t **root, struct fc_error *error)
+/* At least as many values as the parser would make objects of, which take up to 250 bytes each, however short they are
+ * written; more than VALUES_MAX are not counted. */
+static uint64_t value_count(const char *bytes, size_t byte_count)
+{
+	uint64_t count = 1;
+	bool is_string = false;
+	for (size_t i = 0; i < byte_count && count <= VALUES_MAX; i++) {
+		if (bytes[i] == '"')
+			is_string = !is_string;
+		else if (is_string)
+			i += bytes[i] == '\\';
+		else
+			count += bytes[i] == ',' || bytes[i] == '{' || bytes[i] == '[';
+	}
+	return count;
+}
+
+/* Makes objects of the text, which is the record's or what is left of it without its lists. */
+static int load(const struct fc_json_text *text, const char *bytes, size_t byte_count, json_t **root,
+		struct fc_error *error)
 {
 	json_error_t fault;
+	if (value_count(bytes, byte_count) > VALUES_MAX)
+		return fc_error_set(
+			error, FC_EINVAL,
+			"%s:%llu: more than %d values besides whole lists of ids; allowed: at most that many in a "
+			"line or document",
+			text->file, (unsigned long long)text->first_line, VALUES_MAX);
+	*root = json_loadb(bytes, byte_count, JSON_REJECT_DUPLICATES, &fault);
+	return *root != NULL ? 0 : refuse_syntax(text, &fault, error);
+}
+
+int fc_json_parse(struct fc_json_text *text, json_t **root, struct fc_error *error)
+{
 	int result = 0;
 	*root = NULL;
 	if (memchr(text->bytes, '\0', text->byte_count) != NULL) /* jansson passes over one behind a number */
@@ -255,10 +287,8 @@ int fc_json_parse(struct fc_json_text *text, json_t **root, struct fc_error *err
 		return fc_error_set(error, FC_ENOMEM, "%s: no memory for a record", text->file);
 	text->is_cut = result == 1;
 	if (text->is_cut)
-		*root = json_loadb(text->cut->text, text->cut->text_bytes, JSON_REJECT_DUPLICATES, &fault);
-	else
-		*root = json_loadb(text->bytes, text->byte_count, JSON_REJECT_DUPLICATES, &fault);
-	return *root != NULL ? 0 : refuse_syntax(text, &fault, error);
+		return load(text, text->cut->text, text->cut->text_bytes, root, error);
+	return load(text, text->bytes, text->byte_count, root, error);
 }
 
 int fc_json_integer(const struct fc_json_text *text, const struct fc_json_at *at, const json_t *value, uint64_t min,

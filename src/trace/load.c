@@ -1,7 +1,7 @@
 /* Loading a trace: tells from the text what it is, cuts it into records, and hands each to the reader of its format.
  *
- *   text starts with names of   a request on each line below (csv.c)
- *   columns
+ *   the first line is no JSON   a table, whose requests are on the lines below (csv.c)
+ *   and names columns
  *   text starts with [          one JSON array of records
  *   the first line is an        a record on each line; only one line is in memory at a time. It is an object if its
  * braces object, whole               balance, or if the line after it starts one too (then the first is cut off, and
@@ -180,6 +180,17 @@ static int take_json(struct load *load, struct fc_json_text *text, struct fc_err
 	return result;
 }
 
+/* The result of asking for text at a line, with the error where there is more of it than may be asked for. It is not
+ * one record that is bad then, so is_lenient makes no difference. */
+static int check_length(const struct cursor *cursor, uint64_t line, int result, const char *what,
+			struct fc_error *error)
+{
+	if (result != FC_ELIMIT)
+		return result;
+	return fc_error_set(error, FC_EINVAL, "%s:%llu: %s of more than %llu bytes; allowed: at most that many",
+			    fc_text_name(cursor->text), (unsigned long long)line, what, FC_TEXT_BYTES_MAX);
+}
+
 static uint64_t space_bytes(const char *bytes, uint64_t count)
 {
 	uint64_t space = 0;
@@ -203,7 +214,7 @@ static int skip_blank(struct cursor *cursor, const char **line, uint64_t *bytes,
 		fc_text_consume(cursor->text, *bytes);
 		cursor->line++;
 	}
-	return result;
+	return check_length(cursor, cursor->line, result, "a line", error);
 }
 
 /* Without the white space at the end, or a record that breaks off would seem to end on the line behind it. */
@@ -255,7 +266,7 @@ static bool may_continue(const char *line, uint64_t bytes, struct nesting nestin
 }
 
 /* Whether the text, whose first line this is, has one record a line: 1 or 0, or an error. */
-static int has_record_lines(struct fc_text *text, const char *line, uint64_t bytes, struct fc_error *error)
+static int has_record_lines(const struct cursor *cursor, const char *line, uint64_t bytes, struct fc_error *error)
 {
 	char first = line[space_bytes(line, bytes)];
 	struct nesting nesting = nesting_of(line, bytes);
@@ -264,9 +275,9 @@ static int has_record_lines(struct fc_text *text, const char *line, uint64_t byt
 	bool is_continued = may_continue(line, bytes, nesting);
 	const char *second;
 	uint64_t second_bytes;
-	int result = fc_text_line(text, bytes, &second, &second_bytes, error);
+	int result = fc_text_line(cursor->text, bytes, &second, &second_bytes, error);
 	if (result != 1)
-		return result;
+		return check_length(cursor, cursor->line + 1, result, "a line", error);
 	uint64_t space = space_bytes(second, second_bytes);
 	return !is_continued && space < second_bytes && second[space] == '{';
 }
@@ -321,9 +332,43 @@ static int take_document(struct load *load, struct cursor *cursor, struct fc_err
 	uint64_t bytes;
 	int result = fc_text_rest(cursor->text, &text.bytes, &bytes, error);
 	if (result < 0)
-		return result;
+		return check_length(cursor, cursor->line, result, "a document", error);
 	text.byte_count = trimmed(text.bytes, bytes);
 	return take_json(load, &text, error);
+}
+
+/* Consumes a first line that no kind of trace begins with, if opts.is_lenient lets it. */
+static int skip_first_line(struct load *load, struct cursor *cursor, uint64_t bytes, struct fc_error *error)
+{
+	int result = fc_error_set(error, FC_EINVAL,
+				  "%s:%llu: neither JSON nor a table; needed: { or [ at the start, or names of columns "
+				  "with commas between",
+				  fc_text_name(cursor->text), (unsigned long long)cursor->line);
+	load->record_count++;
+	fc_text_consume(cursor->text, bytes);
+	cursor->line++;
+	return fc_reader_skip(&load->reader, result, error);
+}
+
+/* Tells from the first line that is not blank what the text is, and reads it. */
+static int take_first_line(struct load *load, struct cursor *cursor, const char *line, uint64_t bytes,
+			   struct fc_error *error)
+{
+	struct fc_csv csv;
+	struct fc_csv_line header = {fc_text_name(cursor->text), cursor->line, line, trimmed(line, bytes)};
+	char first = line[space_bytes(line, bytes)];
+	if (fc_csv_is_header(&header)) {
+		int result = fc_csv_read_header(&csv, &header, error);
+		return result != 0 ? result : take_table(load, cursor, &csv, bytes, error);
+	}
+	if (first != '{' && first != '[') {
+		int result = skip_first_line(load, cursor, bytes, error);
+		return result != 0 ? result : take_lines(load, cursor, error);
+	}
+	int has_lines = has_record_lines(cursor, line, bytes, error);
+	if (has_lines < 0)
+		return has_lines;
+	return has_lines ? take_lines(load, cursor, error) : take_document(load, cursor, error);
 }
 
 static int take_text(void *context, struct fc_text *text, struct fc_error *error)
@@ -336,16 +381,8 @@ static int take_text(void *context, struct fc_text *text, struct fc_error *error
 	if (is_limit_reached(&load->reader))
 		return 1;
 	int result = skip_blank(&cursor, &line, &bytes, error);
-	struct fc_csv csv;
-	if (result == 1 && fc_csv_read_header(&csv, line, trimmed(line, bytes))) {
-		result = take_table(load, &cursor, &csv, bytes, error);
-	} else if (result == 1) {
-		int has_lines = has_record_lines(text, line, bytes, error);
-		if (has_lines < 0)
-			result = has_lines;
-		else
-			result = has_lines ? take_lines(load, &cursor, error) : take_document(load, &cursor, error);
-	}
+	if (result == 1)
+		result = take_first_line(load, &cursor, line, bytes, error);
 	if (result != 0 || load->record_count > 0)
 		return result;
 	return fc_reader_skip(&load->reader, fc_error_set(error, FC_EINVAL, "%s: holds no request", fc_text_name(text)),

@@ -24,7 +24,6 @@
 #include <unistd.h>
 
 #define READ_BYTES (256u << 10)
-#define TEXT_BYTES_MAX (1ull << 30)
 #define FOLDER_DEPTH_MAX 8
 #define ZEROS_MAX (64ull << 20) /* ahead of a tar: more is no trace, and may have no end */
 
@@ -75,9 +74,6 @@ static int make_room(struct fc_text *text, struct fc_error *error)
 	}
 	if (text->capacity - text->end >= READ_BYTES)
 		return 0;
-	if (text->end > TEXT_BYTES_MAX)
-		return fc_error_set(error, FC_ELIMIT, "%s: a record of more than %llu bytes; allowed: that many",
-				    text->name, TEXT_BYTES_MAX);
 	uint64_t capacity = fc_max_u64(text->capacity * 2, 2 * READ_BYTES);
 	char *buffer = realloc(text->buffer, capacity);
 	if (buffer == NULL)
@@ -116,6 +112,8 @@ int fc_text_line(struct fc_text *text, uint64_t offset, const char **line, uint6
 			const char *newline = memchr(*line + searched, '\n', held - offset - searched);
 			searched = held - offset;
 			*bytes = newline != NULL ? (uint64_t)(newline - *line) + 1 : searched;
+			if (*bytes > FC_TEXT_BYTES_MAX)
+				return FC_ELIMIT;
 			if (newline != NULL)
 				return 1;
 		}
@@ -135,6 +133,8 @@ int fc_text_rest(struct fc_text *text, const char **rest, uint64_t *bytes, struc
 		int result = read_more(text, error);
 		if (result != 0)
 			return result;
+		if (text->end - text->start > FC_TEXT_BYTES_MAX)
+			return FC_ELIMIT;
 	}
 	*rest = text->buffer + text->start;
 	*bytes = text->end - text->start;

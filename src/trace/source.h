@@ -5,6 +5,10 @@
 
 #include "base/error.h"
 
+/* Most that is asked for at once: a line with its end, or a whole text. It is the one bound of what a text can make a
+ * reader keep in memory, however it is packed. The largest recorded session has 4 MiB. */
+#define FC_TEXT_BYTES_MAX (64ull << 20)
+
 /* One file's text, read as it is asked for. Belongs to the walk; lives as long as the call that it was handed to. */
 struct fc_text;
 
@@ -12,8 +16,9 @@ struct fc_text;
 const char *fc_text_name(const struct fc_text *text);
 
 /* The line that starts `offset` bytes behind what was consumed, its newline included (the last may have none): 1 and
- * the line, valid until the next call, 0 at the end of the text, or FC_EINVAL (damaged), FC_ENOMEM, FC_ELIMIT (a line
- * above 1 GiB). */
+ * the line, valid until the next call, 0 at the end of the text, or FC_EINVAL (damaged), FC_ENOMEM. FC_ELIMIT, which
+ * leaves the error to the caller, who knows the place: the line is longer than FC_TEXT_BYTES_MAX, known once so much of
+ * it is read. */
 FC_MUST_USE int fc_text_line(struct fc_text *text, uint64_t offset, const char **line, uint64_t *bytes,
 			     struct fc_error *error);
 

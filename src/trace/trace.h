@@ -124,7 +124,7 @@ void fc_trace_opts_init(struct fc_trace_opts *opts);
  * archive is an error even with is_lenient.
  *
  * 0, or FC_EINVAL, FC_ESYSTEM, FC_ENOMEM, FC_ELIMIT (documented limits: 2^32 - 2 requests, sessions, lines, blocks of a
- * list and unique blocks of a session; 1 GiB a record). On failure *trace is NULL. */
+ * list and unique blocks of a session). On failure *trace is NULL. */
 FC_MUST_USE int fc_trace_load(const char *const *paths, size_t path_count, const struct fc_trace_opts *opts,
 			      struct fc_trace **trace, struct fc_error *error);
 void fc_trace_free(struct fc_trace *trace);

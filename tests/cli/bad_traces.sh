@@ -28,6 +28,9 @@ run() {
 	else
 		"$FLATCAKE" "$run_command" "$run_file" "$@" >out 2>err
 	fi
+	run_status=$?
+	echo $run_status >status
+	return $run_status
 }
 
 request() { # TIME INPUT IDS
@@ -278,6 +281,37 @@ bad_line "2023-11-16 00:00:00.${zeros}x,2,3" 'time: 2023-11-16 00:00:00.000'
 bad_line '1,2\0000,3' '(whole line): a NUL byte; allowed: text'
 printf 'time,input_tokens,output_tokens\n' >none.csv
 refused 'a table without requests' none.csv 'none.csv: holds no request'
+
+for option in --seed=1 --lenient; do
+	printf 'time,input_tokens\n1,2\n' >missing.csv
+	run analyze missing.csv $option && complain "a table without output tokens $option: accepted"
+	grep -qF 'flatcake: missing.csv:1: output tokens: missing; needed: a column GeneratedTokens, output_length, ' err || complain 'a table without output tokens'
+done
+
+# endless NAME PLACE START FILL: two gibibytes, of which no more is read than is allowed, in memory of a fraction
+endless() {
+	for command in $commands; do
+		# shellcheck disable=SC3045 # the shells of Debian have it
+		(
+			[ -n "${FC_SANITIZE:-}" ] || ulimit -v 524288
+			{ printf "$3" && yes "$4" | tr -d '\n' | head -c 2147483648; } | run "$command" -
+			exit "$(cat status)"
+		)
+		found=$?
+		if [ $found -ne 2 ] || ! grep -qF -- "flatcake: (standard input):$2" err; then
+			complain "$command, $1: status $found, wanted 2 and $2"
+		fi
+	done
+}
+long='of more than 67108864 bytes; allowed: at most that many'
+endless 'a first line without end' "1: a line $long" '{"timestamp":0,"a":"' '0123456789012345678901234567890123456789'
+endless 'a third line without end' "3: a line $long" "$(good_lines | head -n 1)\\n\\n" '{"a":0},{"a":0},{"a":0},{"a":0},{"a":0}'
+endless 'a line of a table without end' "2: a line $long" 'time,input_tokens,output_tokens\n' '1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16'
+{ printf '[' && yes "$(request 0 512 1)," | head -c 80000000; } >document.json
+refused 'a document that is too long' document.json "document.json:1: a document $long"
+{ printf '[' && yes '{},{},{},{},{},{},{},{},{},{}' | head -c 20000000; } | tr '\n' ',' | gzip -1 >values.gz
+run analyze values.gz && complain 'a line of seven million values is accepted'
+grep -qF 'values.gz:1: more than 4194304 values besides whole lists of ids' err || complain 'a line of seven million values'
 
 # A million ids in one request, twice, within a gigabyte of address space.
 awk 'BEGIN { for (i = 0; i < 1000000; i++) printf i ? ",%d" : "%d", i }' >million

@@ -317,7 +317,21 @@ static const struct bad BAD_MOONCAKE[] = {
 	{FIRST "\n{\"timestamp\":0,\"input_length\":", ":2: timestamp: not JSON: unexpected token near end of file"},
 	{"{\"timestamp\":0,\n" SECOND "\n", ":1: timestamp: not JSON: string or '}' expected near end of file"},
 	{FIRST " " SECOND, ":1: hash_ids[1]: not JSON: end of file expected near '{'"},
-	{"7", ":1: (whole record): not JSON: '[' or '{' expected near '7'"},
+	{"7", ":1: neither JSON nor a table; needed: { or [ at the start, or names of columns with commas between"},
+	{"timestamp;ContextTokens;GeneratedTokens\n1;2;3",
+	 ":1: neither JSON nor a table; needed: { or [ at the start, or names of columns with commas between"},
+	{"timestamp,ContextTokens\n1,2", ":1: output tokens: missing; needed: a column GeneratedTokens, output_length, "
+					 "output_tokens, Response tokens or "
+					 "num_decode_tokens"},
+	{"\n\nTIMESTAMP,GeneratedTokens\n1,2",
+	 ":3: input tokens: missing; needed: a column ContextTokens, input_length, input_tokens, Request tokens or "
+	 "num_prefill_tokens"},
+	{"input_tokens,output_tokens\n1,2", ":1: time: missing; needed: a column timestamp, time or arrived_at"},
+	{"time\n1", ":1: input tokens: missing; needed: a column ContextTokens, input_length, input_tokens, Request "
+		    "tokens or num_prefill_tokens"},
+	{"a,b,c\n1,2,3", ":1: time: missing; needed: a column timestamp, time or arrived_at"},
+	{"\"time\",input_tokens,x,output_tokens,timestamp\n1,2,3,4,5",
+	 ":1: time: in columns 1 and 5; allowed: one column"},
 	{"[\n" FIRST ",\n" REQUEST(0, 1000, "1,\n-2") "]", ":4: [1].hash_ids[1]: -2; allowed: " ID},
 	{"[3]", ":1: [0]: 3; allowed: an object with \"requests\" (a Claude Code session) or with \"timestamp\" and "
 		"\"hash_ids\" (a Mooncake request; with \"chat_id\", a Bailian request)"},
@@ -351,6 +365,45 @@ static void bad_mooncake_records_are_refused_by_place_value_and_rule(void **stat
 	(void)state;
 	for (size_t i = 0; i < sizeof(BAD_MOONCAKE) / sizeof(BAD_MOONCAKE[0]); i++)
 		assert_refused(BAD_MOONCAKE[i].text, strlen(BAD_MOONCAKE[i].text), BAD_MOONCAKE[i].error);
+}
+
+/* However it is packed; and to the byte. */
+static void a_line_longer_than_is_allowed_is_refused_by_place(void **state)
+{
+	(void)state;
+	static const char head[] = FIRST "\n" SECOND "\n";
+	static const uint64_t line_max = 64ull << 20;
+	size_t byte_count = strlen(head) + line_max + 1;
+	char *bytes = malloc(byte_count);
+	struct fc_trace *trace;
+	struct fc_error error;
+	assert_non_null(bytes);
+	memset(bytes, ' ', byte_count);
+	memcpy(bytes, head, strlen(head));
+	bytes[byte_count - 2] = '\n';
+	const char *path = in_folder(folder, "long");
+	for (int packing = PLAIN; packing <= ZSTD; packing++) {
+		for (int is_tar = 0; is_tar < 2; is_tar++) {
+			struct member member = {
+				.name = is_tar ? "t.jsonl" : NULL, .bytes = bytes, .byte_count = byte_count - 1};
+			write_packed(path, (enum packing)packing, &member, 1);
+			assert_int_equal(load_result(path, false, &trace, &error), 0);
+			fc_trace_free(trace);
+			member.byte_count = byte_count;
+			bytes[byte_count - 2] = ' ';
+			bytes[byte_count - 1] = '\n';
+			write_packed(path, (enum packing)packing, &member, 1);
+			for (int is_lenient = 0; is_lenient < 2; is_lenient++) {
+				assert_int_equal(load_result(path, is_lenient, &trace, &error), FC_EINVAL);
+				assert_non_null(
+					strstr(error.text, is_tar ? "long:t.jsonl:3: a line" : "long:3: a line"));
+				assert_non_null(
+					strstr(error.text, "of more than 67108864 bytes; allowed: at most that many"));
+			}
+			bytes[byte_count - 2] = '\n';
+		}
+	}
+	free(bytes);
 }
 
 static void assert_links(const struct fc_trace *trace, uint32_t index, uint32_t session, uint32_t previous,
@@ -708,6 +761,7 @@ int main(void)
 		TEST(requests_that_name_their_session_are_its_turns_by_time),
 		TEST(chats_that_go_on_with_one_another_are_one_session),
 		TEST(blocks_have_the_size_that_is_asked_for_where_the_file_does_not_say),
+		TEST(a_line_longer_than_is_allowed_is_refused_by_place),
 		TEST(a_partial_block_at_the_end_of_an_input_is_no_block),
 		TEST(a_reply_fills_the_partial_block_before_it),
 		TEST(requests_without_input_are_counted_apart),
