@@ -15,7 +15,7 @@
 
 #define TURNS_BEYOND_STREAMS 2 /* under way besides those that read: one that is computed, one that is saved */
 #define POOL_TURNS_BEYOND_STREAMS 4
-#define REQUESTS_MAX 1024 /* at a given rate; what the store takes */
+#define REQUESTS_MAX 1024 /* at a given pace; what the store takes */
 
 struct replay {
 	const struct fc_config *config;
@@ -56,6 +56,7 @@ static int run(struct replay *replay, struct fc_error *error)
 {
 	const struct fc_config *config = replay->config;
 	uint32_t streams = (uint32_t)config->streams;
+	struct fc_pace pace = {.rate_per_s = config->rate_per_s, .speed = config->speed};
 	struct fc_live_opts live_opts = {
 		.address = replay->address,
 		.store = &replay->store_opts,
@@ -69,10 +70,10 @@ static int run(struct replay *replay, struct fc_error *error)
 		.trace = replay->trace,
 		.geometry = &replay->geometry,
 		.model = replay->model,
-		.rate_per_s = config->rate_per_s,
+		.pace = pace,
 		.prefill_per_s = config->prefill_per_s,
 		.is_storing_replies = config->is_storing_replies,
-		.active_max = isfinite(config->rate_per_s) ? REQUESTS_MAX : streams + TURNS_BEYOND_STREAMS,
+		.active_max = fc_pace_is_set(pace) ? REQUESTS_MAX : streams + TURNS_BEYOND_STREAMS,
 		.seed = config->seed,
 		.progress_cb = on_progress,
 		.context = replay,
@@ -162,5 +163,7 @@ int fc_command_replay(const struct fc_config *config, struct fc_error *error)
 	if (config->validation_path != NULL)
 		return fc_error_set(error, FC_EINVAL,
 				    "--validation: it is shown on a page; add --simulate and --report");
+	if (config->speed > 0 && fc_config_is_given(config, "rate"))
+		return fc_error_set(error, FC_EINVAL, "--speed: not with --rate");
 	return replay_live(config, error);
 }

@@ -216,6 +216,10 @@ static int check_options(const struct fc_config *config, struct fc_error *error)
 	for (size_t i = 0; i < fc_array_len(names) && config->node_count == 0; i++)
 		if (fc_config_is_given(config, names[i]))
 			return fc_error_set(error, FC_EINVAL, "--%s: is a fleet's; add --nodes", names[i]);
+	static const char *const paces[] = {"rate", "rates", "concurrency-per-rate", "nodes", "mix"};
+	for (size_t i = 0; i < fc_array_len(paces) && config->speed > 0; i++)
+		if (fc_config_is_given(config, paces[i]))
+			return fc_error_set(error, FC_EINVAL, "--speed: not with --%s", paces[i]);
 	if (config->concurrency_per_rate > 0 && (config->node_count > 0 || config->mix != NULL))
 		return fc_error_set(error, FC_EINVAL, "--concurrency-per-rate: not with --%s",
 				    config->node_count > 0 ? "nodes" : "mix");

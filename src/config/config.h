@@ -86,6 +86,7 @@ struct fc_config {
 
 	/* replay */
 	double rate_per_s;    /* requests per second; INFINITY: as fast as possible */
+	double speed;         /* the trace's times are divided by this, instead of a rate; 0: they do not count */
 	double prefill_per_s; /* tokens per second of the modelled engine; INFINITY: prefill takes no time */
 	bool is_checking;     /* replay, live: compare what is delivered */
 	bool is_storing_replies;

@@ -119,6 +119,11 @@ static const struct fc_option options[] = {
 
 	{"rate", "R|max", FC_OPTION_RATE, FIELD(rate_per_s), SIMULATES, "max",
 	 .help = "requests started per second, or as fast as possible", .ratio_min = 0.001, .ratio_max = 1000000},
+	{"speed", "RATIO", FC_OPTION_RATIO, FIELD(speed), FC_COMMAND_REPLAY, "0",
+	 .help = "start requests when the trace says, this many times as fast, instead of at --rate; 1: at its own "
+		 "pace; "
+		 "0: the trace's times do not count",
+	 .ratio_max = 1000000},
 	{"prefill", "TOKENS_PER_S|max", FC_OPTION_RATE, FIELD(prefill_per_s), SIMULATES, "max",
 	 .help = "speed at which the modelled engine computes tokens that were not stored, or in no time",
 	 .ratio_min = 1, .ratio_max = 1e12},

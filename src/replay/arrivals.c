@@ -19,6 +19,17 @@ static bool comes_before(const struct fc_heap_node *a, const struct fc_heap_node
 	return first->due_ns != second->due_ns ? first->due_ns < second->due_ns : first < second;
 }
 
+/* Three years, the longest trace, at a pace that is slower still. */
+#define LAST_NS 0x1p62
+
+/* By the trace's clock. */
+static void set_trace_times(struct fc_arrivals *arrivals, const struct fc_trace *trace, double speed, uint64_t start_ns)
+{
+	for (uint32_t i = 0; i < arrivals->request_count; i++)
+		arrivals->requests[i].due_ns =
+			start_ns + (uint64_t)fmin((double)trace->requests[i].arrival_ns / speed, LAST_NS);
+}
+
 /* Without a rate all are due at once, and the trace's order decides. */
 static void set_times(struct fc_arrivals *arrivals, double rate_per_s, uint64_t seed, uint64_t start_ns)
 {
@@ -57,13 +68,13 @@ static void push_first_ones(struct fc_arrivals *arrivals, const struct fc_trace 
 			push(arrivals, i);
 }
 
-int fc_arrivals_init(struct fc_arrivals *arrivals, const struct fc_trace *trace, double rate_per_s, uint64_t seed,
+int fc_arrivals_init(struct fc_arrivals *arrivals, const struct fc_trace *trace, struct fc_pace pace, uint64_t seed,
 		     uint64_t start_ns)
 {
 	struct fc_alloc alloc = fc_alloc_system();
 	*arrivals = (struct fc_arrivals){
 		.request_count = trace->request_count,
-		.is_paced = isfinite(rate_per_s),
+		.is_paced = fc_pace_is_set(pace),
 	};
 	arrivals->requests = calloc((size_t)trace->request_count + 1, sizeof(*arrivals->requests));
 	if (arrivals->requests == NULL)
@@ -74,7 +85,10 @@ int fc_arrivals_init(struct fc_arrivals *arrivals, const struct fc_trace *trace,
 		arrivals->requests = NULL;
 		return code;
 	}
-	set_times(arrivals, rate_per_s, seed, start_ns);
+	if (pace.speed > 0)
+		set_trace_times(arrivals, trace, pace.speed, start_ns);
+	else
+		set_times(arrivals, pace.rate_per_s, seed, start_ns);
 	link_sessions(arrivals, trace);
 	push_first_ones(arrivals, trace);
 	return FC_OK;

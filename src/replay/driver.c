@@ -10,7 +10,6 @@
 
 #include "base/list.h"
 #include "format/shape.h"
-#include "replay/arrivals.h"
 #include "replay/oracle.h"
 #include "replay/paths.h"
 
@@ -23,7 +22,7 @@ struct request {
 	uint32_t number;
 	const struct fc_trace_request *traced;
 	struct fc_turn_path *path;
-	uint64_t possible_blocks, prefix_blocks;
+	uint64_t possible_blocks, prefix_blocks, begun_blocks;
 	struct fc_load_result load;
 	bool is_loaded, has_failed;
 	uint64_t submitted_ns, losses;
@@ -129,6 +128,8 @@ static void submit_load(struct driver *driver, struct request *request)
 	fc_oracle_use(driver->oracle, numbers, request->path->count, request->traced->session);
 	request->prefix_blocks = fc_oracle_prefix(driver->oracle, numbers, count);
 	request->possible_blocks = fc_oracle_possible(driver->oracle, numbers, count);
+	request->begun_blocks = fc_oracle_begun_prefix(driver->oracle, numbers, count);
+	fc_oracle_begun(driver->oracle, numbers, request->path->count);
 	request->submitted_ns = now_ns(driver);
 	int code = driver->backend->ops->load(driver->backend, &request->turn, &error);
 	if (code == FC_OK)
@@ -229,7 +230,9 @@ static void count_blocks(struct driver *driver, struct request *request)
 	uint64_t delivered = request->load.blocks;
 	uint64_t possible = fc_max_u64(request->possible_blocks, delivered);
 	result->blocks += request->path->input_count;
-	result->prefix_blocks += fc_max_u64(request->prefix_blocks, delivered);
+	uint64_t prefix = fc_max_u64(request->prefix_blocks, delivered);
+	result->prefix_blocks += prefix;
+	result->under_way_blocks += fc_max_u64(request->begun_blocks, prefix) - prefix;
 	result->possible_blocks += possible;
 	result->delivered_blocks += delivered;
 	if (delivered == possible)
@@ -430,7 +433,7 @@ static int start(struct driver *driver)
 		code = fc_paths_init(&driver->paths, opts->trace, driver->oracle, opts->model,
 				     opts->is_storing_replies);
 	if (code == FC_OK)
-		code = fc_arrivals_init(&driver->arrivals, opts->trace, opts->rate_per_s, opts->seed, now_ns(driver));
+		code = fc_arrivals_init(&driver->arrivals, opts->trace, opts->pace, opts->seed, now_ns(driver));
 	return code == FC_OK ? code : fc_error_set(driver->error, code, "replay: %s", fc_code_text(code));
 }
 

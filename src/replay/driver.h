@@ -4,11 +4,13 @@
  *           -> what was not delivered is computed (one prefill at a time) -> first token -> saved -> done
  *
  * A session's requests follow one another: the next arrives when the one before it is done, or later. With a rate, the
- * k-th request of the trace arrives at a random time whose mean is k / rate, or when its session is free. Without one,
- * `active_max` turns are always under way, the next ones of the trace whose sessions are free. */
+ * k-th request of the trace arrives at a random time whose mean is k / rate, or when its session is free; with a speed,
+ * at its own time in the trace divided by that. Without either, `active_max` turns are always under way, the next ones
+ * of the trace whose sessions are free. */
 #ifndef FC_REPLAY_DRIVER_H
 #define FC_REPLAY_DRIVER_H
 
+#include "replay/arrivals.h"
 #include "replay/backend.h"
 #include "replay/result.h"
 #include "trace/trace.h"
@@ -16,8 +18,8 @@
 struct fc_driver_opts {
 	const struct fc_trace *trace;
 	const struct fc_geometry *geometry;
-	const char *model;    /* what keys depend on besides the ids */
-	double rate_per_s;    /* INFINITY: as fast as possible */
+	const char *model; /* what keys depend on besides the ids */
+	struct fc_pace pace;
 	double prefill_per_s; /* tokens; INFINITY: in no time */
 	bool is_storing_replies;
 	uint32_t active_max;

@@ -30,7 +30,7 @@ struct request {
 	uint32_t number;
 	const struct fc_trace_request *traced;
 	struct fc_turn_path *path;
-	uint64_t seen_blocks, possible_blocks, kv_bytes;
+	uint64_t seen_blocks, begun_blocks, possible_blocks, kv_bytes;
 	uint64_t submitted_ns, ready_ns, start_ns;
 	uint64_t prefilled_tokens; /* with what was delivered, once it has started */
 	uint64_t chunk_tokens;     /* in the present step */
@@ -173,7 +173,9 @@ static void count_load(struct engine *engine, struct request *request)
 	uint64_t possible = fc_max_u64(request->possible_blocks, load->blocks);
 	fc_check(load->blocks <= request->path->input_count);
 	outcome->blocks += request->path->input_count;
-	outcome->seen_blocks += fc_max_u64(request->seen_blocks, load->blocks);
+	uint64_t seen = fc_max_u64(request->seen_blocks, load->blocks);
+	outcome->seen_blocks += seen;
+	outcome->under_way_blocks += fc_max_u64(request->begun_blocks, seen) - seen;
 	outcome->possible_blocks += possible;
 	outcome->delivered_blocks += load->blocks;
 	outcome->cancelled_blocks += load->cancelled_blocks;
@@ -535,6 +537,8 @@ static void begin(struct engine *engine, struct request *request, struct worker 
 	fc_oracle_use(engine->oracle, path->numbers, path->count, request->traced->session);
 	request->seen_blocks = fc_oracle_prefix(engine->oracle, path->numbers, path->input_count);
 	request->possible_blocks = fc_oracle_possible(engine->oracle, path->numbers, path->input_count);
+	request->begun_blocks = fc_oracle_begun_prefix(engine->oracle, path->numbers, path->input_count);
+	fc_oracle_begun(engine->oracle, path->numbers, path->count);
 	int code = engine->policy->ops->load(engine->policy, &request->turn, &error);
 	if (code != FC_OK)
 		fail(engine, code, &error, request->number);
@@ -674,7 +678,8 @@ static int init(struct engine *engine)
 	const struct fc_engine_opts *opts = engine->opts;
 	engine->arrival.fire = on_arrival;
 	engine->granule = fc_resume_granule(opts->geometry);
-	engine->active_max = isfinite(opts->rate_per_s) ? UINT64_MAX : unpaced_max(opts);
+	struct fc_pace pace = {.rate_per_s = opts->rate_per_s, .speed = opts->config->speed};
+	engine->active_max = fc_pace_is_set(pace) ? UINT64_MAX : unpaced_max(opts);
 	fc_list_init(&engine->waiting);
 	fc_list_init(&engine->requests);
 	int code = fc_world_init(&engine->world);
@@ -697,8 +702,7 @@ static int init(struct engine *engine)
 	if (code == FC_OK)
 		code = fc_map_taker_init(&engine->maps, opts->maps, engine->env.number_max, opts->trace->request_count);
 	if (code == FC_OK)
-		code = fc_arrivals_init(&engine->arrivals, opts->trace, opts->rate_per_s, opts->config->seed,
-					now_ns(engine));
+		code = fc_arrivals_init(&engine->arrivals, opts->trace, pace, opts->config->seed, now_ns(engine));
 	if (code != FC_OK && engine->error->code == FC_OK)
 		fc_error_set(engine->error, code, "simulation: %s", fc_code_text(code));
 	return code;

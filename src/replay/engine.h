@@ -33,7 +33,8 @@ struct fc_engine_opts {
 	const char *settings; /* "NAME.KEY=VALUE,..."; NULL: none */
 	uint64_t memory_bytes, ssd_bytes;
 	struct fc_arena_map *maps; /* FC_MAP_MOMENTS that are to be taken; NULL: none */
-	double rate_per_s; /* INFINITY: --streams + 2 requests a worker are always under way, as in a live replay */
+	double rate_per_s; /* counts if config->speed is 0. INFINITY: --streams + 2 requests a worker are always under
+			      way, as in a live replay */
 };
 
 /* FC_ENOMEM, FC_ELIMIT (a request that no worker has room for), or the policy's errors. `outcome` is zeroed first. */

@@ -195,6 +195,7 @@ static void add_outcome(struct fc_outcome *sum, const struct fc_outcome *one)
 	sum->requests += one->requests;
 	sum->blocks += one->blocks;
 	sum->seen_blocks += one->seen_blocks;
+	sum->under_way_blocks += one->under_way_blocks;
 	sum->possible_blocks += one->possible_blocks;
 	sum->delivered_blocks += one->delivered_blocks;
 	sum->cancelled_blocks += one->cancelled_blocks;

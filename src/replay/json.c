@@ -78,7 +78,7 @@ static json_t *settings(const struct fc_config *config)
 	return object;
 }
 
-static void add_prefix(json_t *object, const struct fc_replay_result *result, bool is_checking)
+static void add_prefix(json_t *object, const struct fc_replay_result *result, bool is_checking, bool has_clock)
 {
 	json_object_set_new(object, "requests", fc_json_count(result->requests));
 	json_object_set_new(object, "requests_total", fc_json_count(result->request_total));
@@ -86,6 +86,8 @@ static void add_prefix(json_t *object, const struct fc_replay_result *result, bo
 	json_object_set_new(object, "warm_start", json_boolean(result->is_warm));
 	json_object_set_new(object, "blocks", fc_json_count(result->blocks));
 	json_object_set_new(object, "prefix_blocks", fc_json_count(result->prefix_blocks));
+	json_object_set_new(object, "under_way_blocks", fc_json_count(result->under_way_blocks));
+	json_object_set_new(object, "trace_times_count", json_boolean(has_clock));
 	json_object_set_new(object, "possible_blocks", fc_json_count(result->possible_blocks));
 	json_object_set_new(object, "delivered_blocks", fc_json_count(result->delivered_blocks));
 	json_object_set_new(object, "unexplained_blocks", fc_json_count(result->unexplained_blocks));
@@ -148,7 +150,7 @@ json_t *fc_replay_json(struct fc_replay_result *result, const struct fc_trace *t
 	json_object_set_new(object, "sessions", fc_json_count(trace->session_count));
 	json_object_set_new(object, "skipped_records", fc_json_count(trace->skipped_count));
 	json_object_set_new(object, "requests_without_input", fc_json_count(trace->without_input_count));
-	add_prefix(object, result, config->is_checking);
+	add_prefix(object, result, config->is_checking, config->speed > 0);
 	add_reads(object, result);
 	add_writes(object, result);
 	json_object_set_new(object, "ttft_ms", times_ms(&result->ttft));

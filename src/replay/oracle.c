@@ -12,6 +12,7 @@ enum {
 	IS_STORED = 1 << 1,
 	IS_RESUME_POINT = 1 << 2, /* a prefix that ends with this block can be resumed */
 	IS_SHARED = 1 << 3,
+	IS_BEGUN = 1 << 4,
 };
 
 struct entry {
@@ -167,6 +168,16 @@ static uint64_t count_flag(const struct fc_oracle *oracle, const uint32_t *path,
 	while (leading < count && (oracle->entries[path[leading]].flags & flag) != 0)
 		leading++;
 	return leading;
+}
+
+void fc_oracle_begun(struct fc_oracle *oracle, const uint32_t *path, uint64_t count)
+{
+	set_flag(oracle, path, count, IS_BEGUN);
+}
+
+uint64_t fc_oracle_begun_prefix(const struct fc_oracle *oracle, const uint32_t *path, uint64_t count)
+{
+	return count_flag(oracle, path, count, IS_BEGUN);
 }
 
 void fc_oracle_computed(struct fc_oracle *oracle, const uint32_t *path, uint64_t count)

@@ -36,6 +36,12 @@ void fc_oracle_use(struct fc_oracle *oracle, const uint32_t *path, uint64_t coun
 /* Leading blocks that more than one conversation uses. */
 uint64_t fc_oracle_shared(const struct fc_oracle *oracle, const uint32_t *path, uint64_t count);
 
+/* A request with this path has begun, and computes what it does not find. */
+void fc_oracle_begun(struct fc_oracle *oracle, const uint32_t *path, uint64_t count);
+/* Leading blocks that some request before has begun with, whether it has ended or not. What this has more than
+ * fc_oracle_prefix() is being computed: no cache can deliver it yet. */
+uint64_t fc_oracle_begun_prefix(const struct fc_oracle *oracle, const uint32_t *path, uint64_t count);
+
 /* A request has ended, its path was computed, stored or not. */
 void fc_oracle_computed(struct fc_oracle *oracle, const uint32_t *path, uint64_t count);
 /* Leading blocks that some request before computed: what any cache could reuse, whatever the model. */

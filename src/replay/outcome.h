@@ -19,7 +19,8 @@ struct fc_outcome {
 	uint64_t requests;
 	uint64_t blocks;           /* of their inputs */
 	uint64_t seen_blocks;      /* leading blocks that some request before had computed */
-	uint64_t possible_blocks;  /* of them, up to where the model can resume: what any cache could deliver */
+	uint64_t under_way_blocks; /* behind those: of requests that had begun before, and had not ended */
+	uint64_t possible_blocks;  /* of those seen, up to where the model can resume: what any cache could deliver */
 	uint64_t delivered_blocks; /* on the device before the prefill needed them */
 	uint64_t cancelled_blocks; /* stored, and computed again for want of a buffer or of time */
 	uint64_t cancelled_loads;

@@ -47,7 +47,7 @@ static const char *bandwidth_text(uint64_t bytes, uint64_t time_ns, char text[FC
 static void prefix_row(struct fc_table *table, const struct fc_replay_result *result, const char *name, uint64_t blocks,
 		       const char *note)
 {
-	char percent[FC_HUMAN_BYTES], text[96];
+	char percent[FC_HUMAN_BYTES], text[128];
 	snprintf(text, sizeof(text), "%s of the input%s", fc_human_percent(blocks, result->blocks, percent), note);
 	count_row(table, name, blocks, text);
 }
@@ -60,6 +60,8 @@ static void add_prefix(struct fc_table *table, const struct fc_replay_result *re
 	count_row(table, "requests", result->requests, note);
 	count_row(table, "input blocks", result->blocks, "");
 	prefix_row(table, result, "  seen before", result->prefix_blocks, "");
+	prefix_row(table, result, "  under way", result->under_way_blocks,
+		   ", of requests that had not ended: no cache has them yet");
 	prefix_row(table, result, "  possible prefix", result->possible_blocks, ", by the model's resume points");
 	prefix_row(table, result, "  delivered prefix", result->delivered_blocks, "");
 	snprintf(note, sizeof(note), "%llu blocks that no reclaim explains",
@@ -164,6 +166,19 @@ static void print_head(const struct fc_replay_result *result, const struct fc_tr
 		fputc('\n', file);
 }
 
+void fc_replay_print_clock(const struct fc_trace *trace, const struct fc_config *config, uint64_t under_way_blocks,
+			   FILE *file)
+{
+	if (config->speed > 0 || trace->format != FC_TRACE_OF_REQUESTS || trace->source_count > 0)
+		return;
+	fprintf(file,
+		"The trace's times do not count: requests start %s. %llu blocks of\n"
+		"inputs were those of requests under way, so nothing could deliver them. --speed 1 keeps the trace's "
+		"times.\n\n",
+		isfinite(config->rate_per_s) ? "at --rate" : "as fast as others end",
+		(unsigned long long)under_way_blocks);
+}
+
 int fc_replay_print(struct fc_replay_result *result, const struct fc_trace *trace, const struct fc_config *config,
 		    const struct fc_geometry *geometry, FILE *file)
 {
@@ -176,5 +191,6 @@ int fc_replay_print(struct fc_replay_result *result, const struct fc_trace *trac
 	int code = fc_table_print(&table, file);
 	fc_table_deinit(&table);
 	fputc('\n', file);
+	fc_replay_print_clock(trace, config, result->under_way_blocks, file);
 	return code == FC_OK ? print_times(result, file) : code;
 }

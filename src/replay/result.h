@@ -27,6 +27,7 @@ struct fc_replay_result {
 	uint64_t requests;      /* that ended */
 	uint64_t blocks;        /* of their inputs, and all below in such blocks */
 	uint64_t prefix_blocks;
+	uint64_t under_way_blocks; /* behind those: of requests that had begun before, and had not ended */
 	uint64_t possible_blocks;
 	uint64_t delivered_blocks;
 	uint64_t unexplained_blocks; /* not delivered, and the store gave up no session since they were saved */
@@ -66,6 +67,10 @@ void fc_replay_result_free(struct fc_replay_result *result);
 uint64_t fc_replay_bytes_written(const struct fc_replay_result *result);
 uint64_t fc_replay_bytes_stored(const struct fc_replay_result *result);
 uint64_t fc_replay_sessions_reclaimed(const struct fc_replay_result *result, enum fc_medium medium);
+
+/* Says so where a trace has times of its own and they do not count, and what that leaves no cache to deliver. */
+void fc_replay_print_clock(const struct fc_trace *trace, const struct fc_config *config, uint64_t under_way_blocks,
+			   FILE *file);
 
 /* A table for people. FC_ENOMEM, FC_EIO. */
 FC_MUST_USE int fc_replay_print(struct fc_replay_result *result, const struct fc_trace *trace,

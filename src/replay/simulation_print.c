@@ -39,10 +39,12 @@ static void percentile_cell(struct fc_table *table, const struct fc_histogram *h
 		fc_table_cell(table, "n/a");
 }
 
-static void rate_cell(struct fc_table *table, double rate_per_s)
+static void rate_cell(struct fc_table *table, const struct fc_simulated *run)
 {
-	if (isfinite(rate_per_s))
-		fc_table_cell(table, "%g", rate_per_s);
+	if (run->config->speed > 0)
+		fc_table_cell(table, "trace");
+	else if (isfinite(run->rate_per_s))
+		fc_table_cell(table, "%g", run->rate_per_s);
 	else
 		fc_table_cell(table, "max");
 }
@@ -59,7 +61,7 @@ static void add_hits(struct fc_table *table, const struct fc_simulated *run)
 	char text[FC_HUMAN_BYTES];
 	fc_table_cell(table, "%s", run->policy->name);
 	fc_table_cell(table, "%s", fc_human_bytes(run->memory_bytes, text));
-	rate_cell(table, run->rate_per_s);
+	rate_cell(table, run);
 	if (outcome->error.code != FC_OK) {
 		fc_table_cell(table, "failed");
 		for (int i = 0; i < 8; i++)
@@ -83,7 +85,7 @@ static void add_times(struct fc_table *table, const struct fc_simulated *run)
 	char text[FC_HUMAN_BYTES];
 	fc_table_cell(table, "%s", run->policy->name);
 	fc_table_cell(table, "%s", fc_human_bytes(run->memory_bytes, text));
-	rate_cell(table, run->rate_per_s);
+	rate_cell(table, run);
 	mean_cell(table, &outcome->ttft);
 	percentile_cell(table, &outcome->ttft, 50);
 	percentile_cell(table, &outcome->ttft, 99);
@@ -130,7 +132,7 @@ static void add_source(struct fc_table *table, const struct fc_simulated *run, u
 	char text[FC_HUMAN_BYTES];
 	fc_table_cell(table, "%s", run->policy->name);
 	fc_table_cell(table, "%s", fc_human_bytes(run->memory_bytes, text));
-	rate_cell(table, run->rate_per_s);
+	rate_cell(table, run);
 	fc_table_cell(table, "%s", run->config->arguments[number]);
 	fc_table_cell(table, "%s", fc_human_count(source->requests, text));
 	number_cell(table, 100.0 * (double)source->delivered_blocks, (double)source->blocks, "%.2f %%");
@@ -176,6 +178,7 @@ int fc_simulation_print(const struct fc_simulation *simulation, FILE *file)
 		fc_human_percent(first->possible_blocks, first->blocks, possible));
 	if (fc_trace_print_left_out(opts->trace, file))
 		fputc('\n', file);
+	fc_replay_print_clock(opts->trace, opts->config, first->under_way_blocks, file);
 	int code = print_hits(simulation, file);
 	fputc('\n', file);
 	if (code == FC_OK)
@@ -233,6 +236,7 @@ static void add_prefix(json_t *object, const struct fc_outcome *outcome)
 	json_object_set_new(object, "requests", fc_json_count(outcome->requests));
 	json_object_set_new(object, "blocks", fc_json_count(outcome->blocks));
 	json_object_set_new(object, "seen_blocks", fc_json_count(outcome->seen_blocks));
+	json_object_set_new(object, "under_way_blocks", fc_json_count(outcome->under_way_blocks));
 	json_object_set_new(object, "possible_blocks", fc_json_count(outcome->possible_blocks));
 	json_object_set_new(object, "delivered_blocks", fc_json_count(outcome->delivered_blocks));
 	json_object_set_new(object, "possible_rate",
@@ -292,10 +296,13 @@ static json_t *run_json(const struct fc_simulation *simulation, const struct fc_
 {
 	const struct fc_outcome *outcome = run->outcome;
 	json_t *object = json_object(), *parts = json_object();
+	bool has_clock = simulation->opts.config->speed > 0;
 	json_object_set_new(object, "policy", json_string(run->policy->name));
 	json_object_set_new(object, "memory_bytes", fc_json_count(run->memory_bytes));
 	json_object_set_new(object, "rate_per_s",
-			    isfinite(run->rate_per_s) ? json_real(run->rate_per_s) : json_string("max"));
+			    has_clock                   ? json_string("trace")
+			    : isfinite(run->rate_per_s) ? json_real(run->rate_per_s)
+							: json_string("max"));
 	if (outcome->error.code != FC_OK)
 		json_object_set_new(object, "error", json_string(outcome->error.text));
 	add_prefix(object, outcome);

@@ -28,7 +28,9 @@ void fc_simulation_point(const struct fc_simulation *simulation, char text[FC_PO
 {
 	const struct fc_simulated *last = fc_simulation_shape(simulation).last;
 	char memory[FC_HUMAN_BYTES], rate[FC_HUMAN_BYTES] = "as fast as they are taken";
-	if (isfinite(last->rate_per_s))
+	if (last->config->speed > 0)
+		snprintf(rate, sizeof(rate), "at %g x the trace's pace", last->config->speed);
+	else if (isfinite(last->rate_per_s))
 		snprintf(rate, sizeof(rate), "at %g requests/s", last->rate_per_s);
 	snprintf(text, FC_POINT_BYTES, "%s with %s of DRAM", rate, fc_human_bytes(last->memory_bytes, memory));
 }

@@ -263,7 +263,7 @@ static struct run *make_run(void)
 	run->opts = (struct fc_driver_opts){.trace = &run->trace,
 					    .geometry = &run->geometry,
 					    .model = "test",
-					    .rate_per_s = INFINITY,
+					    .pace.rate_per_s = INFINITY,
 					    .prefill_per_s = 4,
 					    .is_storing_replies = true,
 					    .active_max = TURNS_MAX,
@@ -329,11 +329,59 @@ static void active_requests_and_room_are_limits(void **state)
 	free_run(run);
 }
 
+static void with_a_speed_requests_come_when_the_trace_says(void **state)
+{
+	(void)state;
+	struct run *run = make_run();
+	for (uint32_t i = 0; i < 4; i++)
+		run->trace.requests[i].arrival_ns = i * 1000 * SECOND_NS;
+	run->opts.pace.speed = 2;
+	run->opts.prefill_per_s = INFINITY;
+	drive(run);
+	for (uint32_t i = 0; i < 4; i++)
+		assert_int_equal(run->script.prefill_at_ns[i], SECOND_NS + i * 500 * SECOND_NS);
+	assert_int_equal(run->result->ttft.max, 0);
+	free_run(run);
+}
+
+/* The same two requests, at once and an hour apart. */
+static void blocks_of_requests_under_way_are_told_from_those_that_ended(void **state)
+{
+	(void)state;
+	static uint64_t ids[] = {1, 2, 3, 1, 2, 3};
+	for (int is_apart = 0; is_apart < 2; is_apart++) {
+		struct fc_trace_request pair[2];
+		for (uint32_t i = 0; i < 2; i++)
+			pair[i] = (struct fc_trace_request){.arrival_ns = i * 3600 * SECOND_NS,
+							    .input_tokens = 12,
+							    .suffix_start = 3 * i,
+							    .suffix_count = 3,
+							    .session = FC_TRACE_NONE,
+							    .line = FC_TRACE_NONE,
+							    .previous = FC_TRACE_NONE,
+							    .next = FC_TRACE_NONE};
+		struct run *run = make_run();
+		run->trace = (struct fc_trace){.format = FC_TRACE_OF_REQUESTS,
+					       .block_tokens = 4,
+					       .requests = pair,
+					       .request_count = 2,
+					       .suffix_ids = ids,
+					       .suffix_id_count = 6};
+		run->opts.pace.speed = is_apart ? 1 : 0;
+		drive(run);
+		assert_int_equal(run->result->blocks, 6);
+		assert_int_equal(run->result->prefix_blocks, is_apart ? 3 : 0);
+		assert_int_equal(run->result->possible_blocks, is_apart ? 3 : 0);
+		assert_int_equal(run->result->under_way_blocks, is_apart ? 0 : 3);
+		free_run(run);
+	}
+}
+
 static void with_a_rate_time_passes_between_arrivals(void **state)
 {
 	(void)state;
 	struct run *run = make_run();
-	run->opts.rate_per_s = 0.001;
+	run->opts.pace.rate_per_s = 0.001;
 	run->opts.prefill_per_s = INFINITY;
 	drive(run);
 	assert_true(run->script.now_ns > 300 * SECOND_NS); /* four gaps of 1,000 s on average */
@@ -513,6 +561,8 @@ int main(void)
 		cmocka_unit_test(a_session_s_requests_follow_one_another),
 		cmocka_unit_test(active_requests_and_room_are_limits),
 		cmocka_unit_test(with_a_rate_time_passes_between_arrivals),
+		cmocka_unit_test(with_a_speed_requests_come_when_the_trace_says),
+		cmocka_unit_test(blocks_of_requests_under_way_are_told_from_those_that_ended),
 		cmocka_unit_test(replies_are_saved_as_far_as_the_next_request_shows_them),
 		cmocka_unit_test(saves_carry_the_signals_of_their_turn),
 		cmocka_unit_test(a_table_of_paths_gives_the_same_keys),
