@@ -205,7 +205,7 @@ static int measure_machine(struct validate *validate, const char *profile)
 	struct words words;
 	if (validate->hardware != NULL)
 		return FC_OK;
-	begin(validate, &words, validate->is_small ? "bench --runs 1 --size 1MiB" : "bench --runs 3");
+	begin(validate, &words, validate->is_small ? "bench --force --runs 1 --size 1MiB" : "bench --force --runs 3");
 	add_path(validate, &words, "--dir", ".");
 	add_path(validate, &words, "--profile", profile);
 	return run_program(validate, &words);
@@ -298,7 +298,7 @@ static int note_simulated(struct validate *validate, struct values *values, uint
 static int generate(struct validate *validate, const struct workload *workload)
 {
 	struct words words;
-	begin(validate, &words, "gen");
+	begin(validate, &words, "gen --force");
 	add_words(&words, validate->is_small ? workload->small : workload->generate);
 	add_path(validate, &words, "--output", "trace.tar");
 	return run_program(validate, &words);

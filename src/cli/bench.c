@@ -164,12 +164,32 @@ static int init_bench(struct fc_bench *bench, const struct fc_config *config, st
 	return fc_config_store_opts(config, &unused, &bench->store, error);
 }
 
+/* Refuses what the measurements that were asked for do not use. */
+static int check_used(const struct fc_config *config, struct fc_error *error)
+{
+	static const char *const stores[] = {"model", "memory", "ssd"};
+	bool is_profile_alone = config->profile_path != NULL && config->only == NULL;
+	bool has_trace = config->trace_path != NULL && !is_profile_alone && is_wanted(config->only, "trace");
+	if (config->trace_path != NULL && !has_trace)
+		return fc_error_set(error, FC_EINVAL, "--trace: has no effect alone; add --only with trace among them");
+	if (config->json_path != NULL && is_profile_alone)
+		return fc_error_set(error, FC_EINVAL,
+				    "--json: has no effect with --profile alone; add --only with measurements");
+	for (size_t i = 0; i < fc_array_len(stores); i++)
+		if (fc_config_is_flag(config, stores[i]) && !has_trace && config->profile_path == NULL)
+			return fc_error_set(error, FC_EINVAL, "--%s: has no effect alone; add --trace or --profile",
+					    stores[i]);
+	return FC_OK;
+}
+
 int fc_command_bench(const struct fc_config *config, struct fc_error *error)
 {
 	struct fc_bench_report report = {0};
 	const char *shown = NULL;
 	struct fc_bench bench = {.report = &report, .step_cb = show_step, .context = &shown};
 	int code = check_names(config->only, error);
+	if (code == FC_OK)
+		code = check_used(config, error);
 	if (code == FC_OK)
 		code = init_bench(&bench, config, error);
 	catch_signals();

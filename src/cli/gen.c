@@ -13,10 +13,10 @@ int fc_command_gen(const struct fc_config *config, struct fc_error *error)
 	if (config->output_path == NULL)
 		return fc_error_set(error, FC_EINVAL,
 				    "gen: --output is missing; allowed: a folder, a file whose name ends in .tar, "
-				    ".tar.gz or .tar.zst, or - for standard output");
+				    ".tar.gz, .tar.zst or .jsonl, or - for standard output");
 	opts.seed = config->seed;
 	opts.session_count = (uint32_t)config->session_count;
 	opts.turn_scale = (double)config->turn_count / MEDIAN_TURNS;
 	opts.token_scale = config->length_ratio;
-	return fc_generate_write(&opts, config->output_path, error);
+	return fc_generate_write(&opts, config->output_path, config->is_replacing, error);
 }

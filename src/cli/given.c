@@ -77,7 +77,7 @@ void fc_given_add_value(struct fc_page *text, const struct fc_option *option, co
 /* Where the page and its twin for machines went says nothing about what is in them, nor does how many ran at once. */
 static bool is_shown(const struct fc_config *config, size_t row)
 {
-	static const char *const left_out[] = {"report", "json", "jobs", "verbose"};
+	static const char *const left_out[] = {"report", "json", "jobs"};
 	const struct fc_option *option = fc_option_at(row);
 	const char *field = (const char *)config + option->field_offset;
 	if (!config->is_given[row] || (option->commands & config->command) == 0)

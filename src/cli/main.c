@@ -1,6 +1,7 @@
 /* The program: finds the command, reads its settings, runs it, and reports an error once. */
 #include "cli/commands.h"
 #include "cli/help.h"
+#include "cli/outputs.h"
 #include "config/describe.h"
 
 #include <stdio.h>
@@ -86,6 +87,8 @@ static int run(const struct fc_command *command, int argument_count, char *const
 	int code = fc_config_load(&config, &sources, &problem);
 	if (code == FC_OK)
 		code = check_argument_count(command, &config, &problem.error);
+	if (code == FC_OK)
+		code = fc_outputs_check(&config, &problem.error);
 	if (code == FC_OK) {
 		code = command->run(&config, &problem.error);
 		problem.error.code = code;

@@ -150,20 +150,5 @@ int fc_command_replay(const struct fc_config *config, struct fc_error *error)
 {
 	if (config->is_simulated)
 		return fc_command_simulate(config, error);
-	if (config->report_path != NULL)
-		return fc_error_set(error, FC_EINVAL, "--report: a page is made of a simulation; add --simulate");
-	if (config->mix != NULL)
-		return fc_error_set(error, FC_EINVAL, "--mix: shares are a simulation's; add --simulate");
-	if (config->concurrency_per_rate > 0)
-		return fc_error_set(error, FC_EINVAL,
-				    "--concurrency-per-rate: is a simulation's, a live replay has one rate; "
-				    "add --simulate, or give --concurrency");
-	if (config->node_count > 0)
-		return fc_error_set(error, FC_EINVAL, "--nodes: a fleet is simulated; add --simulate");
-	if (config->validation_path != NULL)
-		return fc_error_set(error, FC_EINVAL,
-				    "--validation: it is shown on a page; add --simulate and --report");
-	if (config->speed > 0 && fc_config_is_given(config, "rate"))
-		return fc_error_set(error, FC_EINVAL, "--speed: not with --rate");
 	return replay_live(config, error);
 }

@@ -210,21 +210,17 @@ static int run_node(struct simulate *simulate, struct fc_error *error)
 	return code;
 }
 
+/* What a file or the environment sets for other runs, and this one could not do together. */
 static int check_options(const struct fc_config *config, struct fc_error *error)
 {
-	static const char *const names[] = {"requests", "route"};
-	for (size_t i = 0; i < fc_array_len(names) && config->node_count == 0; i++)
-		if (fc_config_is_given(config, names[i]))
-			return fc_error_set(error, FC_EINVAL, "--%s: is a fleet's; add --nodes", names[i]);
-	static const char *const paces[] = {"rate", "rates", "concurrency-per-rate", "nodes", "mix"};
-	for (size_t i = 0; i < fc_array_len(paces) && config->speed > 0; i++)
-		if (fc_config_is_given(config, paces[i]))
-			return fc_error_set(error, FC_EINVAL, "--speed: not with --%s", paces[i]);
-	if (config->concurrency_per_rate > 0 && (config->node_count > 0 || config->mix != NULL))
-		return fc_error_set(error, FC_EINVAL, "--concurrency-per-rate: not with --%s",
-				    config->node_count > 0 ? "nodes" : "mix");
-	if (config->concurrency_per_rate > 0 && fc_config_is_given(config, "concurrency"))
-		return fc_error_set(error, FC_EINVAL, "--concurrency-per-rate: not with --concurrency");
+	const char *other = config->node_count > 0 ? "nodes" : config->mix != NULL ? "mix" : NULL;
+	if (config->concurrency_per_rate > 0 && (other != NULL || config->speed > 0))
+		return fc_error_set(error, FC_EINVAL, "concurrency-per-rate: not with --%s",
+				    other != NULL ? other : "speed");
+	if (config->speed > 0 && other != NULL)
+		return fc_error_set(error, FC_EINVAL, "speed: not with --%s", other);
+	if (config->node_count > 0 && config->mix != NULL)
+		return fc_error_set(error, FC_EINVAL, "mix: not with --nodes");
 	return FC_OK;
 }
 
@@ -232,10 +228,8 @@ static int check_options(const struct fc_config *config, struct fc_error *error)
 static int load_validation(struct simulate *simulate, struct fc_error *error)
 {
 	const struct fc_config *config = &simulate->config;
-	if (config->validation_path == NULL)
+	if (config->validation_path == NULL || config->report_path == NULL)
 		return FC_OK;
-	if (config->report_path == NULL)
-		return fc_error_set(error, FC_EINVAL, "--validation: it is shown on a page; add --report");
 	simulate->validation = malloc(sizeof(*simulate->validation));
 	if (simulate->validation == NULL)
 		return fc_error_set(error, FC_ENOMEM, "--validation: no memory");

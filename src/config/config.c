@@ -44,6 +44,15 @@ bool fc_config_is_given(const struct fc_config *config, const char *name)
 	return false;
 }
 
+bool fc_config_is_flag(const struct fc_config *config, const char *name)
+{
+	const struct fc_option *option;
+	for (size_t row = 0; (option = fc_option_at(row)) != NULL; row++)
+		if (strcmp(option->name, name) == 0 && config->is_flag[row])
+			return true;
+	return false;
+}
+
 /* ---- flags --------------------------------------------------------------------------------------------------------
  */
 
@@ -132,6 +141,7 @@ static int read_flags(struct fc_config *config, const struct fc_config_sources *
 		code = fc_option_set(flag.option, flag.value, config, place, &problem->error);
 		if (code != FC_OK)
 			return code;
+		config->is_flag[flag.option - fc_option_at(0)] = true;
 	}
 	return FC_OK;
 }
@@ -205,6 +215,8 @@ int fc_config_load(struct fc_config *config, const struct fc_config_sources *sou
 		code = read_flags(config, sources, NULL, problem);
 	if (code == FC_OK)
 		code = check_together(config, &problem->error);
+	if (code == FC_OK)
+		code = fc_config_check_modes(config, &problem->error);
 	return code;
 }
 

@@ -124,6 +124,7 @@ struct fc_config {
 	uint64_t turn_count;
 	double length_ratio;
 	const char *output_path;
+	bool is_replacing; /* --force: of what a later run reads; what a run reports is always replaced */
 
 	/* bench */
 	const char *only;
@@ -163,12 +164,12 @@ struct fc_config {
 	const char *validation_path; /* what bench/validate wrote */
 	const char *profile_path;    /* bench: where a hardware profile goes */
 	const char *config_path;
-	bool is_verbose;
 
 	const char **arguments; /* what is not an option, in order; the strings are argv's */
 	int argument_count;
 
 	bool is_given[FC_OPTIONS_MAX];     /* by row of the option table: set by somebody, not a default */
+	bool is_flag[FC_OPTIONS_MAX];      /* the same: stands on the command line */
 	char *owned_texts[FC_OPTIONS_MAX]; /* texts that came from the YAML file, by row of the option table */
 };
 
@@ -198,6 +199,9 @@ void fc_config_free(struct fc_config *config);
 /* Whether somebody set this option (its name as a flag, without the dashes), so that what stands in its field is more
  * than a default. */
 bool fc_config_is_given(const struct fc_config *config, const char *name);
+
+/* The same, on the command line. */
+bool fc_config_is_flag(const struct fc_config *config, const char *name);
 
 /* The model and the options of a store as `config` describes them. `opts` refers to `geometry` and to `config`. */
 int fc_config_store_opts(const struct fc_config *config, struct fc_geometry *geometry, struct fc_store_opts *opts,

@@ -17,6 +17,13 @@ enum fc_option_type {
 	FC_OPTION_TEXT,     /* const char * */
 };
 
+/* A file that the command writes at its end, or - for standard output. */
+enum fc_output_kind {
+	FC_OUTPUT_NONE,
+	FC_OUTPUT_REPORT, /* says what a run found; one that is there is replaced */
+	FC_OUTPUT_KEPT,   /* read by later runs, perhaps edited by hand: replaced only with --force */
+};
+
 struct fc_option {
 	const char *name; /* as a flag, without the dashes; the other two names are made from it */
 	const char *value_name;
@@ -29,6 +36,7 @@ struct fc_option {
 	double ratio_min, ratio_max; /* RATIO, RATE */
 	const char *const *choices;  /* CHOICE, NULL at the end */
 	bool is_command_line_only;   /* makes no sense inside the YAML file */
+	enum fc_output_kind output;  /* TEXT */
 };
 
 /* Row `index`, or NULL behind the last. */
@@ -66,6 +74,9 @@ int fc_option_set(const struct fc_option *option, const char *value, struct fc_c
 /* The same for rows of other tables, whose offsets are those of a struct of their own. */
 int fc_option_set_in(const struct fc_option *option, const char *value, void *settings, const char *place,
 		     struct fc_error *error) FC_MUST_USE;
+
+/* FC_EINVAL for an option on the command line that has no effect beside the others (modes.c). */
+int fc_config_check_modes(const struct fc_config *config, struct fc_error *error) FC_MUST_USE;
 
 /* Reads a YAML file into `config`. */
 int fc_config_read_yaml(struct fc_config *config, const char *path, struct fc_config_problem *problem) FC_MUST_USE;

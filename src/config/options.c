@@ -17,13 +17,15 @@
 
 enum {
 	/* commands that open a store, that only look at one, and that generate or time something */
-	RUNS_STORE = FC_COMMAND_REPLAY | FC_COMMAND_BENCH | FC_COMMAND_TUNE,
+	RUNS_STORE = FC_COMMAND_REPLAY | FC_COMMAND_TUNE,
 	KEEPS_STORE = RUNS_STORE | FC_COMMAND_DAEMON,
+	SIZES_STORE = KEEPS_STORE | FC_COMMAND_BENCH,
 	LOOKS_AT_STORE = FC_COMMAND_VERIFY | FC_COMMAND_SESSIONS | FC_COMMAND_STAT,
 	NAMES_STORE = FC_COMMAND_REPLAY | LOOKS_AT_STORE,
 	READS_TRACE = FC_COMMAND_REPLAY | FC_COMMAND_ANALYZE | FC_COMMAND_TUNE,
 	SIMULATES = FC_COMMAND_REPLAY | FC_COMMAND_TUNE,
-	REPORTS = RUNS_STORE | LOOKS_AT_STORE | FC_COMMAND_DOCTOR | FC_COMMAND_ANALYZE,
+	REPORTS = RUNS_STORE | LOOKS_AT_STORE | FC_COMMAND_DOCTOR | FC_COMMAND_ANALYZE | FC_COMMAND_BENCH,
+	GUARDS_OUTPUT = FC_COMMAND_GEN | FC_COMMAND_TUNE | FC_COMMAND_BENCH,
 	EVERY_COMMAND = REPORTS | FC_COMMAND_GEN | FC_COMMAND_TOP, /* of flatcake */
 };
 
@@ -63,24 +65,24 @@ static const struct fc_option options[] = {
 	 .help = "file or block device of the SSD arena; a file is made and given its space when missing"},
 	{"memory-path", "PATH", FC_OPTION_TEXT, FIELD(memory_path), FC_COMMAND_DAEMON, "/dev/shm/flatcake/memory.arena",
 	 .help = "file of the memory arena on tmpfs or hugetlbfs; it outlives the daemon"},
-	{"memory", "SIZE", FC_OPTION_SIZE, FIELD(memory_bytes), KEEPS_STORE, "1GiB",
+	{"memory", "SIZE", FC_OPTION_SIZE, FIELD(memory_bytes), SIZES_STORE, "1GiB",
 	 .help = "memory budget; 0 for none", .max = FC_ARENA_BYTES_MAX},
 	{"memory", "SIZE", FC_OPTION_SIZE, FIELD(dram_bytes), FC_COMMAND_ANALYZE, "64GiB",
 	 .help = "DRAM of the tiered cache that is modelled: LRU in DRAM, everything on SSD", .max = 256 * TIB},
-	{"ssd", "SIZE", FC_OPTION_SIZE, FIELD(ssd_bytes), KEEPS_STORE, "8GiB", .help = "SSD budget; 0 for none",
+	{"ssd", "SIZE", FC_OPTION_SIZE, FIELD(ssd_bytes), SIZES_STORE, "8GiB", .help = "SSD budget; 0 for none",
 	 .max = FC_ARENA_BYTES_MAX},
 	{"chunk", "SIZE", FC_OPTION_SIZE, FIELD(chunk_bytes), KEEPS_STORE, "0",
 	 .help = "unit of allocation, a power of two from 4KiB; 0: chosen from the arena's size",
 	 .max = FC_CHUNK_BYTES_MAX},
-	{"model", "NAME", FC_OPTION_TEXT, FIELD(model), KEEPS_STORE | FC_COMMAND_ANALYZE, "deepseek-v4-flash",
+	{"model", "NAME", FC_OPTION_TEXT, FIELD(model), SIZES_STORE | FC_COMMAND_ANALYZE, "deepseek-v4-flash",
 	 .help = "model whose KV is stored, the name of a preset"},
 	{"block-tokens", "N", FC_OPTION_COUNT, FIELD(block_tokens), RUNS_STORE | FC_COMMAND_ANALYZE, "0",
-	 .help = "tokens in a block, where a trace does not say; 0: 512 of Mooncake's, 16 of Bailian's, 64 without a "
-		 "trace",
+	 .help = "tokens in a block, where a trace does not say; 0: 512 of Mooncake's, 16 of Bailian's, 64 of a "
+		 "table",
 	 .max = FC_BLOCK_TOKENS_MAX},
 	{"block-tokens", "N", FC_OPTION_COUNT, FIELD(block_tokens), FC_COMMAND_DAEMON, "0",
 	 .help = "tokens in a block, as the engines have them; 0: 64", .max = FC_BLOCK_TOKENS_MAX},
-	{"scale", "N", FC_OPTION_COUNT, FIELD(scale), KEEPS_STORE | FC_COMMAND_ANALYZE, "1",
+	{"scale", "N", FC_OPTION_COUNT, FIELD(scale), SIZES_STORE | FC_COMMAND_ANALYZE, "1",
 	 .help = "divide every slice by this, so that a large trace fits a small disk", .min = 1, .max = FC_SCALE_MAX},
 
 	{"agent-context", "TOKENS", FC_OPTION_COUNT, FIELD(agent_context_tokens), KEEPS_STORE | FC_COMMAND_ANALYZE,
@@ -114,8 +116,9 @@ static const struct fc_option options[] = {
 	 .help = "largest single command; 0: what the device takes", .max = FC_TRANSFER_BYTES_MAX},
 	{"queue-depth", "N", FC_OPTION_COUNT, FIELD(queue_depth), KEEPS_STORE, "64",
 	 .help = "commands in flight on the SSD", .min = 1, .max = FC_QUEUE_DEPTH_MAX},
-	{"io-timeout", "DURATION", FC_OPTION_DURATION, FIELD(io_timeout_ns), KEEPS_STORE, "30s",
-	 .help = "an I/O that takes longer ends its request", .min = FC_IO_TIMEOUT_NS_MIN, .max = FC_IO_TIMEOUT_NS_MAX},
+	{"io-timeout", "DURATION", FC_OPTION_DURATION, FIELD(io_timeout_ns), FC_COMMAND_REPLAY | FC_COMMAND_DAEMON,
+	 "30s", .help = "an I/O that takes longer ends its request", .min = FC_IO_TIMEOUT_NS_MIN,
+	 .max = FC_IO_TIMEOUT_NS_MAX},
 
 	{"rate", "R|max", FC_OPTION_RATE, FIELD(rate_per_s), SIMULATES, "max",
 	 .help = "requests started per second, or as fast as possible", .ratio_min = 0.001, .ratio_max = 1000000},
@@ -197,7 +200,7 @@ static const struct fc_option options[] = {
 	 .help = "share of the sessions, the last ones, that only judge the result", .ratio_min = 0.05,
 	 .ratio_max = 0.95},
 	{"output", "FILE", FC_OPTION_TEXT, FIELD(output_path), FC_COMMAND_TUNE, NULL,
-	 .help = "write the settings as a file for --config; - for standard output"},
+	 .help = "write the settings as a file for --config; - for standard output", .output = FC_OUTPUT_KEPT},
 
 	{"turns", "N", FC_OPTION_COUNT, FIELD(turn_count), FC_COMMAND_GEN, "45",
 	 .help = "requests of the median session", .min = 1, .max = 100000},
@@ -205,7 +208,13 @@ static const struct fc_option options[] = {
 	 .help = "prompts and replies are this many times as long as in the recorded sessions", .ratio_min = 0.001,
 	 .ratio_max = 1000},
 	{"output", "PATH", FC_OPTION_TEXT, FIELD(output_path), FC_COMMAND_GEN, NULL,
-	 .help = "where the trace goes: a folder, or one file when the name ends in .tar, .tar.gz or .tar.zst"},
+	 .help = "where the trace goes: a folder, one file when the name ends in .tar, .tar.gz, .tar.zst or .jsonl, or "
+		 "- for "
+		 "standard output"},
+	{"force", NULL, FC_OPTION_SWITCH, FIELD(is_replacing), GUARDS_OUTPUT, "off",
+	 .help = "replace a file that is there; without it one that a later run reads (a trace, settings, a profile) "
+		 "is "
+		 "left alone"},
 
 	{"only", "NAMES", FC_OPTION_TEXT, FIELD(only), FC_COMMAND_BENCH, NULL,
 	 .help = "run these measurements only, names with commas"},
@@ -221,7 +230,8 @@ static const struct fc_option options[] = {
 	 .help = "with --simulate and --report: what bench/validate found, to be shown on the page"},
 	{"profile", "FILE", FC_OPTION_TEXT, FIELD(profile_path), FC_COMMAND_BENCH, NULL,
 	 .help = "measure what a hardware profile needs and write one for replay --simulate; other measurements only "
-		 "as --only names them"},
+		 "as --only names them",
+	 .output = FC_OUTPUT_KEPT},
 
 	{"socket", "PATH", FC_OPTION_TEXT, FIELD(socket_path), FC_COMMAND_DAEMON, "/run/flatcake/flatcaked.sock",
 	 .help = "Unix socket that engines open with the address unix:PATH"},
@@ -285,14 +295,13 @@ static const struct fc_option options[] = {
 	{"seed", "N", FC_OPTION_COUNT, FIELD(seed), READS_TRACE | FC_COMMAND_GEN | FC_COMMAND_BENCH, "1",
 	 .help = "equal seeds give equal runs", .max = UINT64_MAX},
 	{"json", "FILE", FC_OPTION_TEXT, FIELD(json_path), REPORTS, NULL,
-	 .help = "write the result as JSON too; - for standard output, without the table"},
+	 .help = "write the result as JSON too; - for standard output, without the table", .output = FC_OUTPUT_REPORT},
 	{"report", "FILE", FC_OPTION_TEXT, FIELD(report_path), FC_COMMAND_REPLAY | FC_COMMAND_ANALYZE, NULL,
-	 .help = "write a page with plots too, one HTML file that needs nothing else; replay: with --simulate only"},
+	 .help = "write a page with plots too, one HTML file that needs nothing else; replay: with --simulate only",
+	 .output = FC_OUTPUT_REPORT},
 	{"config", "FILE", FC_OPTION_TEXT, FIELD(config_path), EVERY_COMMAND | FC_COMMAND_DAEMON, NULL,
 	 .help = "YAML file of settings: one \"key: value\" a line, keys as the long options with _ for -",
 	 .is_command_line_only = true},
-	{"verbose", NULL, FC_OPTION_SWITCH, FIELD(is_verbose), EVERY_COMMAND, "off",
-	 .help = "say more of what is done"},
 };
 _Static_assert(sizeof(options) / sizeof(options[0]) <= FC_OPTIONS_MAX, "raise FC_OPTIONS_MAX");
 

@@ -38,18 +38,37 @@ static int write_all(const struct target *target, int fd, const char *path)
 	return FC_OK;
 }
 
+/* Makes a file beside the target. The caller frees *beside after success. */
+static int open_beside(const struct target *target, char **beside, int *fd)
+{
+	if (asprintf(beside, "%s.XXXXXX", target->path) < 0)
+		return fc_error_set(target->error, FC_ENOMEM, "%s: no memory", target->what);
+	*fd = mkostemp(*beside, O_CLOEXEC);
+	if (*fd >= 0)
+		return FC_OK;
+	int code = system_error(target, "create", *beside);
+	free(*beside);
+	return code;
+}
+
+static int try_beside(const struct target *target)
+{
+	char *beside;
+	int fd, code = open_beside(target, &beside, &fd);
+	if (code != FC_OK)
+		return code;
+	close(fd);
+	unlink(beside);
+	free(beside);
+	return FC_OK;
+}
+
 static int write_beside(const struct target *target)
 {
-	char *beside = NULL;
-	if (asprintf(&beside, "%s.XXXXXX", target->path) < 0)
-		return fc_error_set(target->error, FC_ENOMEM, "%s: no memory", target->what);
-	int code = FC_OK;
-	int fd = mkostemp(beside, O_CLOEXEC);
-	if (fd < 0) {
-		code = system_error(target, "create", beside);
-		free(beside);
+	char *beside;
+	int fd, code = open_beside(target, &beside, &fd);
+	if (code != FC_OK)
 		return code;
-	}
 	code = write_all(target, fd, beside);
 	if (close(fd) != 0 && code == FC_OK)
 		code = system_error(target, "write", beside);
@@ -83,4 +102,32 @@ int fc_whole_file_write(const char *path, const void *bytes, size_t byte_count, 
 	if (stat(path, &status) == 0 && !S_ISREG(status.st_mode))
 		return write_directly(&target);
 	return write_beside(&target);
+}
+
+/* A folder, or what cannot be opened. */
+static int check_directly(const struct target *target)
+{
+	int fd = open(target->path, O_WRONLY | O_NONBLOCK | O_CLOEXEC);
+	if (fd < 0 && errno != ENXIO) /* a pipe that nobody reads yet */
+		return system_error(target, "open", target->path);
+	if (fd >= 0)
+		close(fd);
+	return FC_OK;
+}
+
+int fc_whole_file_check(const char *path, const char *what, struct fc_error *error)
+{
+	struct target target = {path, NULL, 0, what, error};
+	struct stat status;
+	if (strcmp(path, "-") == 0)
+		return FC_OK;
+	if (stat(path, &status) == 0 && !S_ISREG(status.st_mode))
+		return check_directly(&target);
+	return try_beside(&target);
+}
+
+bool fc_whole_file_exists(const char *path)
+{
+	struct stat status;
+	return stat(path, &status) == 0 && S_ISREG(status.st_mode);
 }

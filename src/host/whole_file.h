@@ -10,4 +10,11 @@
 FC_MUST_USE int fc_whole_file_write(const char *path, const void *bytes, size_t byte_count, const char *what,
 				    struct fc_error *error);
 
+/* Whether that could be done: FC_ESYSTEM as above if not. Tries it with an empty file beside `path`, which it removes.
+ */
+FC_MUST_USE int fc_whole_file_check(const char *path, const char *what, struct fc_error *error);
+
+/* Whether a regular file is there, which would be replaced. */
+bool fc_whole_file_exists(const char *path);
+
 #endif

@@ -43,16 +43,6 @@ static int list_routes(const char *text, enum fc_route routes[RUNS_MAX], size_t 
 	return FC_OK;
 }
 
-/* What asks for several runs of one trace is not for a fleet. */
-static int check_config(const struct fc_config *config, struct fc_error *error)
-{
-	static const char *const others[] = {"rates", "memories", "report", "mix"};
-	for (size_t i = 0; i < fc_array_len(others); i++)
-		if (fc_config_is_given(config, others[i]))
-			return fc_error_set(error, FC_EINVAL, "--%s: not with --nodes", others[i]);
-	return FC_OK;
-}
-
 static int make_runs(struct fc_fleet *fleet, struct fc_error *error)
 {
 	const struct fc_config *config = fleet->opts.config;
@@ -98,9 +88,7 @@ int fc_fleet_init(struct fc_fleet *fleet, const struct fc_fleet_opts *opts, stru
 	};
 	if (plan.request_count == 0)
 		plan.request_count = REQUESTS_EACH * opts->config->node_count;
-	int code = check_config(opts->config, error);
-	if (code == FC_OK)
-		code = fc_fleet_plan_init(&fleet->plan, &plan, error);
+	int code = fc_fleet_plan_init(&fleet->plan, &plan, error);
 	return code == FC_OK ? make_runs(fleet, error) : code;
 }
 

@@ -71,7 +71,9 @@ int fc_trace_generate(const struct fc_generate_opts *generate, const struct fc_t
 
 /* Where each session's text goes. */
 struct output {
-	const char *path;
+	const char *path; /* that is written: of a file, one beside the wanted one */
+	const char *name; /* that was asked for */
+	FILE *stream;
 	int (*write_cb)(struct output *output, const char *name, const char *text, size_t bytes,
 			struct fc_error *error);
 	struct archive *archive;
@@ -89,6 +91,13 @@ static int write_stdout(struct output *output, const char *name, const char *tex
 	(void)output;
 	(void)name;
 	return write_stream("(standard output)", stdout, text, bytes, error);
+}
+
+static int write_to_stream(struct output *output, const char *name, const char *text, size_t bytes,
+			   struct fc_error *error)
+{
+	(void)name;
+	return write_stream(output->path, output->stream, text, bytes, error);
 }
 
 static int write_new_file(const char *path, const char *text, size_t bytes, struct fc_error *error)
@@ -202,24 +211,21 @@ static int open_archive(struct output *output, int fd, struct fc_error *error)
 	if (output->archive == NULL)
 		return no_memory(error);
 	int status = ARCHIVE_OK;
-	if (ends_with(output->path, ".gz"))
+	if (ends_with(output->name, ".gz"))
 		status = archive_write_add_filter_gzip(output->archive);
-	else if (ends_with(output->path, ".zst"))
+	else if (ends_with(output->name, ".zst"))
 		status = archive_write_add_filter_zstd(output->archive);
 	if (status == ARCHIVE_OK)
 		status = archive_write_set_format_pax_restricted(output->archive);
-	if (status == ARCHIVE_OK && ends_with(output->path, ".gz"))
+	if (status == ARCHIVE_OK && ends_with(output->name, ".gz"))
 		status = archive_write_set_options(output->archive, "gzip:!timestamp");
 	if (status == ARCHIVE_OK)
 		status = archive_write_open_fd(output->archive, fd);
 	return status == ARCHIVE_OK ? 0 : archive_error(output, error);
 }
 
-static int write_archive(const struct fc_generate_opts *generate, struct output *output, struct fc_error *error)
+static int write_archive(const struct fc_generate_opts *generate, struct output *output, int fd, struct fc_error *error)
 {
-	int fd = open(output->path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-	if (fd < 0)
-		return system_error(output->path, error);
 	output->write_cb = write_to_archive;
 	int result = open_archive(output, fd, error);
 	if (result == 0)
@@ -227,16 +233,63 @@ static int write_archive(const struct fc_generate_opts *generate, struct output 
 	if (result == 0 && archive_write_close(output->archive) != ARCHIVE_OK)
 		result = archive_error(output, error);
 	archive_write_free(output->archive);
-	if (close(fd) != 0 && result == 0)
-		result = system_error(output->path, error);
-	if (result != 0)
-		unlink(output->path);
 	return result;
 }
 
-int fc_generate_write(const struct fc_generate_opts *generate, const char *path, struct fc_error *error)
+static int write_lines(const struct fc_generate_opts *generate, struct output *output, int fd, struct fc_error *error)
 {
-	struct output output = {.path = path, .write_cb = write_to_folder};
+	int copy = dup(fd);
+	output->write_cb = write_to_stream;
+	output->stream = copy < 0 ? NULL : fdopen(copy, "w");
+	if (output->stream == NULL)
+		return system_error(output->path, error);
+	int result = write_sessions(generate, output, error);
+	if (fclose(output->stream) != 0 && result == 0)
+		result = system_error(output->path, error);
+	return result;
+}
+
+/* Into a file beside the wanted one, which then takes its name. */
+static int write_file(const struct fc_generate_opts *generate, const char *path, struct fc_error *error)
+{
+	char *beside = NULL;
+	if (asprintf(&beside, "%s.XXXXXX", path) < 0)
+		return no_memory(error);
+	struct output output = {.path = beside, .name = path};
+	int result, fd = mkostemp(beside, O_CLOEXEC);
+	if (fd < 0) {
+		result = system_error(path, error);
+		free(beside);
+		return result;
+	}
+	result = ends_with(path, ".jsonl") ? write_lines(generate, &output, fd, error)
+					   : write_archive(generate, &output, fd, error);
+	if (close(fd) != 0 && result == 0)
+		result = system_error(path, error);
+	if (result == 0 && rename(beside, path) != 0)
+		result = system_error(path, error);
+	if (result != 0)
+		unlink(beside);
+	free(beside);
+	return result;
+}
+
+/* A name that looks like a file's, and is no folder's that is there. */
+static bool has_extension(const char *path)
+{
+	struct stat status;
+	const char *slash = strrchr(path, '/'), *name = slash != NULL ? slash + 1 : path;
+	const char *dot = name[0] == '\0' ? NULL : strrchr(name + 1, '.');
+	return dot != NULL && strcmp(name, "..") != 0 && !(stat(path, &status) == 0 && S_ISDIR(status.st_mode));
+}
+
+int fc_generate_write(const struct fc_generate_opts *generate, const char *path, bool is_replacing,
+		      struct fc_error *error)
+{
+	static const char *const ends[] = {".tar", ".tar.gz", ".tar.zst", ".jsonl"};
+	struct output output = {.path = path, .name = path, .write_cb = write_to_folder};
+	struct stat status;
+	bool is_file = false;
 	int result = fc_model_check(generate, error);
 	if (result != 0)
 		return result;
@@ -244,8 +297,19 @@ int fc_generate_write(const struct fc_generate_opts *generate, const char *path,
 		output.write_cb = write_stdout;
 		return write_sessions(generate, &output, error);
 	}
-	if (ends_with(path, ".tar") || ends_with(path, ".tar.gz") || ends_with(path, ".tar.zst"))
-		return write_archive(generate, &output, error);
+	for (size_t i = 0; i < fc_array_len(ends); i++)
+		is_file |= ends_with(path, ends[i]);
+	if (is_file && !is_replacing && lstat(path, &status) == 0)
+		return fc_error_set(error, FC_EINVAL,
+				    "%s: is there already; allowed: another name, or --force to replace it", path);
+	if (is_file)
+		return write_file(generate, path, error);
+	if (has_extension(path))
+		return fc_error_set(
+			error, FC_EINVAL,
+			"%s: an extension that is not written; allowed: .tar, .tar.gz, .tar.zst, .jsonl, or a "
+			"folder, whose name may end in /",
+			path);
 	result = prepare_folder(path, error);
 	return result != 0 ? result : write_sessions(generate, &output, error);
 }

@@ -27,10 +27,15 @@ FC_MUST_USE int fc_trace_generate(const struct fc_generate_opts *generate, const
 				  struct fc_trace **trace, struct fc_error *error);
 
 /* Writes the sessions in the Claude Code format, as far as the readers need it, to `path`:
- *   ending in .tar, .tar.gz or .tar.zst   one archive of one file a session; replaced when it exists
+ *   ending in .tar, .tar.gz or .tar.zst   one archive of one file a session
+ *   ending in .jsonl                      one file, a session a line
  *   "-"                                   standard output, one session a line
- *   anything else                         a folder of one file a session, made with mode 0700; refused unless empty
- * Files are made with mode 0600. What was begun is removed on failure, except in a folder. */
-FC_MUST_USE int fc_generate_write(const struct fc_generate_opts *generate, const char *path, struct fc_error *error);
+ *   another name without an extension,    a folder of one file a session, made with mode 0700; refused unless empty
+ *   ending in /, or of a folder
+ * Any other extension is refused: it asks for what is not written. A file that is there is refused unless
+ * `is_replacing`, and then replaced as a whole or not at all. Files are made with mode 0600. What was begun is removed
+ * on failure, except in a folder. */
+FC_MUST_USE int fc_generate_write(const struct fc_generate_opts *generate, const char *path, bool is_replacing,
+				  struct fc_error *error);
 
 #endif

@@ -39,7 +39,7 @@ expect 2 err 'unknown command "dance"; commands: ' help dance
 expect 2 err 'unknown option "--dri" (did you mean --dir?)' doctor --dri .
 expect 2 err '  --dir, --json' doctor --dri .
 expect 2 err 'unexpected argument "extra"' doctor extra
-expect 2 err '--verbose: "maybe" does not fit; allowed: on or off' doctor --verbose=maybe
+expect 2 err '--once: "maybe" does not fit; allowed: on or off' top --once=maybe
 printf 'memory: 1G\nssd: 5X\n' >"$work/conf.yaml"
 expect 2 err 'conf.yaml:2: ssd: "5X" does not fit; allowed: 0 to 256TiB' doctor --config "$work/conf.yaml"
 expect 1 err 'cannot read the settings file' doctor --config "$work/none.yaml"

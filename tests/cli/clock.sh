@@ -55,7 +55,7 @@ refused() { # WORDS OPTION...
 	"$FLATCAKE" replay hour.jsonl "$@" >out 2>err && complain "accepted: $*"
 	grep -qF -- "$words" err || complain "$*: no \"$words\""
 }
-refused '--speed: not with --rate' --speed 1 --rate 2
-refused '--speed: not with --rates' --simulate --speed 1 --rates 2,3
+refused '--rate: not with --speed' --speed 1 --rate 2
+refused '--rates: not with --speed' --simulate --speed 1 --rates 2,3
 refused '--speed: not with --mix' --simulate --speed 1 --mix 1
 exit $failed

@@ -33,7 +33,7 @@ refused 'there is no "lru"' --simulate "$work/trace.tar" --nodes 2 --policy lru
 printf '{"timestamp": 0, "input_length": 512, "output_length": 1, "hash_ids": [1]}\n' >"$work/chat.jsonl"
 refused 'a trace of whole sessions' --simulate "$work/chat.jsonl" --nodes 2
 refused '--concurrency' --simulate "$work/trace.tar" --nodes 100000 --concurrency 1000
-refused 'a fleet is simulated; add --simulate' "$work/trace.tar" --dir "$work/store" --nodes 2
-refused '--route: is a fleet' --simulate "$work/trace.tar" --route least
+refused '--nodes: has no effect alone; add --simulate' "$work/trace.tar" --dir "$work/store" --nodes 2
+refused '--route: has no effect alone; add --nodes' --simulate "$work/trace.tar" --route least
 refused 'add --nodes' --simulate "$work/trace.tar" --requests 10
 exit $failed

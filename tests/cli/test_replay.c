@@ -41,7 +41,7 @@ static int set_up(void **state)
 	opts.token_scale = 0.1;
 	opts.subagent_share = 0.03;
 	opts.tool_set_count = 3;
-	assert_int_equal(fc_generate_write(&opts, world->trace, NULL), FC_OK);
+	assert_int_equal(fc_generate_write(&opts, world->trace, false, NULL), FC_OK);
 	*state = world;
 	return 0;
 }

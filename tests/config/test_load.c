@@ -119,7 +119,7 @@ static void defaults_are_the_documented_ones(void **state)
 	assert_int_equal(config->memory_reclaim, FC_MEMORY_SPILL);
 	assert_true(isinf(config->rate_per_s) && isinf(config->prefill_per_s));
 	assert_true(config->is_storing_replies && config->is_sharing_prompts && config->has_subagents);
-	assert_false(config->is_lenient || config->is_verbose);
+	assert_false(config->is_lenient || config->is_simulated);
 	assert_int_equal(config->session_count, 0);
 	fc_config_free(&attempt.config);
 }
@@ -285,12 +285,12 @@ static void choices_and_switches_take_their_words_only(void **state)
 {
 	(void)state;
 	struct attempt attempt;
-	replay(&attempt, "lenient: on\nverbose: on\n", NULL,
-	       "--reclaim-order created --memory-reclaim=drop --subagents off --verbose=off");
+	replay(&attempt, "lenient: on\nsimulate: on\n", NULL,
+	       "--reclaim-order created --memory-reclaim=drop --subagents off --simulate=off");
 	expect_loaded(&attempt);
 	assert_int_equal(attempt.config.reclaim_order, FC_RECLAIM_OLDEST_CREATED);
 	assert_int_equal(attempt.config.memory_reclaim, FC_MEMORY_DROP);
-	assert_false(attempt.config.has_subagents || attempt.config.is_verbose);
+	assert_false(attempt.config.has_subagents || attempt.config.is_simulated);
 	assert_true(attempt.config.is_lenient);
 	fc_config_free(&attempt.config);
 	replay(&attempt, NULL, NULL, "--reclaim-order fifo");

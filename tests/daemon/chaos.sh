@@ -54,7 +54,7 @@ replay_for_ever() { # NUMBER
 		trace=$work/trace.$(($1 % 3)).tar
 		if [ $((run % 2)) -eq 1 ]; then
 			trace=$work/trace.own.$1.tar
-			"$FLATCAKE" gen --seed "$1$run" --sessions 5 --turns 8 --length 0.3 --output "$trace" >/dev/null
+			"$FLATCAKE" gen --seed "$1$run" --sessions 5 --turns 8 --length 0.3 --force --output "$trace" >/dev/null
 		fi
 		"$FLATCAKE" replay "$trace" --daemon "$socket" --scale 64 --window 8MiB --streams 2 \
 			--json "$work/result.$1.json" >"$work/out.$1" 2>"$work/err.$1"

@@ -62,14 +62,14 @@ static void a_session_does_not_depend_on_how_many_there_are(void **state)
 static void every_way_out_reads_back_as_the_same_trace(void **state)
 {
 	(void)state;
-	static const char *const names[] = {"folder", "x.tar", "x.tar.gz", "x.tar.zst"};
+	static const char *const names[] = {"folder", "x.tar", "x.tar.gz", "x.tar.zst", "x.jsonl"};
 	struct fc_generate_opts opts = small(1);
 	struct fc_trace *wanted = generate(&opts);
 	char *folder = folder_new();
 	assert_true(wanted->line_count > wanted->session_count);
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
 		struct stat status;
-		assert_int_equal(fc_generate_write(&opts, in_folder(folder, names[i]), NULL), 0);
+		assert_int_equal(fc_generate_write(&opts, in_folder(folder, names[i]), false, NULL), 0);
 		assert_int_equal(stat(in_folder(folder, names[i]), &status), 0);
 		assert_int_equal(status.st_mode & 0777, S_ISDIR(status.st_mode) ? 0700 : 0600);
 		struct fc_trace *trace = load(in_folder(folder, names[i]), NULL);
@@ -89,7 +89,7 @@ static void standard_output_has_one_session_a_line(void **state)
 	int saved = dup(STDOUT_FILENO);
 	int output = open(in_folder(folder, "out"), O_WRONLY | O_CREAT, 0600);
 	assert_true(saved >= 0 && output >= 0 && dup2(output, STDOUT_FILENO) == STDOUT_FILENO);
-	int result = fc_generate_write(&opts, "-", NULL);
+	int result = fc_generate_write(&opts, "-", false, NULL);
 	dup2(saved, STDOUT_FILENO);
 	close(saved);
 	close(output);
@@ -110,9 +110,9 @@ static void an_archive_is_the_same_to_the_byte(void **state)
 	char *folder = folder_new();
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
 		size_t first_bytes, second_bytes;
-		assert_int_equal(fc_generate_write(&opts, in_folder(folder, names[i]), NULL), 0);
+		assert_int_equal(fc_generate_write(&opts, in_folder(folder, names[i]), false, NULL), 0);
 		char *first = read_bytes(in_folder(folder, names[i]), &first_bytes);
-		assert_int_equal(fc_generate_write(&opts, in_folder(folder, names[i]), NULL), 0);
+		assert_int_equal(fc_generate_write(&opts, in_folder(folder, names[i]), true, NULL), 0);
 		char *second = read_bytes(in_folder(folder, names[i]), &second_bytes);
 		assert_int_equal(first_bytes, second_bytes);
 		assert_memory_equal(first, second, first_bytes);
@@ -124,16 +124,55 @@ static void an_archive_is_the_same_to_the_byte(void **state)
 	folder_free(folder);
 }
 
+static void a_file_that_is_there_is_replaced_only_when_told_to(void **state)
+{
+	(void)state;
+	static const char *const names[] = {"x.tar", "x.tar.gz", "x.tar.zst", "x.jsonl"};
+	struct fc_generate_opts opts = small(1);
+	struct fc_error error;
+	char *folder = folder_new();
+	for (size_t i = 0; i < fc_array_len(names); i++) {
+		size_t bytes;
+		write_text(in_folder(folder, names[i]), "mine");
+		assert_int_equal(fc_generate_write(&opts, in_folder(folder, names[i]), false, &error), FC_EINVAL);
+		assert_non_null(strstr(error.text, ": is there already; allowed: another name, or --force"));
+		char *kept = read_bytes(in_folder(folder, names[i]), &bytes);
+		assert_int_equal(bytes, 4);
+		assert_memory_equal(kept, "mine", 4);
+		free(kept);
+		assert_int_equal(fc_generate_write(&opts, in_folder(folder, names[i]), true, &error), 0);
+		fc_trace_free(load(in_folder(folder, names[i]), NULL));
+	}
+	folder_free(folder);
+}
+
+static void a_name_that_asks_for_what_is_not_written_is_refused(void **state)
+{
+	(void)state;
+	static const char *const names[] = {"a.json", "a.jsonl.gz", "a.tgz", "a.zst", "a.csv", "run.1", "no/a.b"};
+	struct fc_generate_opts opts = small(1);
+	struct fc_error error;
+	char *folder = folder_new();
+	for (size_t i = 0; i < fc_array_len(names); i++) {
+		struct stat status;
+		assert_int_equal(fc_generate_write(&opts, in_folder(folder, names[i]), true, &error), FC_EINVAL);
+		assert_non_null(strstr(error.text, ": an extension that is not written; allowed: .tar, "));
+		assert_int_equal(stat(in_folder(folder, names[i]), &status), -1);
+	}
+	assert_int_equal(fc_generate_write(&opts, in_folder(folder, "run.1/"), false, &error), 0);
+	folder_free(folder);
+}
+
 static void a_folder_that_holds_files_is_refused(void **state)
 {
 	(void)state;
 	struct fc_generate_opts opts = small(1);
 	struct fc_error error;
 	char *folder = folder_new();
-	assert_int_equal(fc_generate_write(&opts, folder, &error), 0);
-	assert_int_equal(fc_generate_write(&opts, folder, &error), FC_EINVAL);
+	assert_int_equal(fc_generate_write(&opts, folder, false, &error), 0);
+	assert_int_equal(fc_generate_write(&opts, folder, false, &error), FC_EINVAL);
 	assert_non_null(strstr(error.text, "holds 6 files; allowed: a new or empty folder"));
-	assert_int_equal(fc_generate_write(&opts, in_folder(folder, "no/x.tar"), &error), FC_ESYSTEM);
+	assert_int_equal(fc_generate_write(&opts, in_folder(folder, "no/x.tar"), false, &error), FC_ESYSTEM);
 	assert_non_null(strstr(error.text, "no/x.tar: No such file or directory"));
 	folder_free(folder);
 }
@@ -154,7 +193,7 @@ static void options_out_of_range_are_named(void **state)
 	assert_int_equal(fc_trace_generate(&opts, &trace_opts, &trace, &error), FC_EINVAL);
 	opts = small(1);
 	opts.branch_share = 1.5;
-	assert_int_equal(fc_generate_write(&opts, "-", &error), FC_EINVAL);
+	assert_int_equal(fc_generate_write(&opts, "-", false, &error), FC_EINVAL);
 	assert_string_equal(error.text, "share of branches: 1.5; allowed: 0 to 1");
 }
 
@@ -336,6 +375,8 @@ int main(void)
 		cmocka_unit_test(every_way_out_reads_back_as_the_same_trace),
 		cmocka_unit_test(standard_output_has_one_session_a_line),
 		cmocka_unit_test(an_archive_is_the_same_to_the_byte),
+		cmocka_unit_test(a_file_that_is_there_is_replaced_only_when_told_to),
+		cmocka_unit_test(a_name_that_asks_for_what_is_not_written_is_refused),
 		cmocka_unit_test(a_folder_that_holds_files_is_refused),
 		cmocka_unit_test(options_out_of_range_are_named),
 		cmocka_unit_test(the_shape_is_that_of_recorded_sessions),
