@@ -56,6 +56,8 @@ enum fc_plant {
 	FC_PLANT_NUMBERS_ANEW,       /* client/client.c: request numbers begin at 1 in each connection */
 	FC_PLANT_NOT_ASKED_AGAIN,    /* client/ask.c: what was asked of a daemon that died is not asked of the next */
 	FC_PLANT_ANY_NAME,           /* format/arena.c: geometries of equal sizes are one, whatever they are called */
+	/* of making room */
+	FC_PLANT_RECLAIM_SAVED, /* catalog/publish.c: what was just saved makes room for itself */
 	FC_PLANT_COUNT
 };
 

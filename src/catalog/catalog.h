@@ -192,23 +192,29 @@ struct fc_reservation {
 	uint64_t blocks_new, bytes_new;
 	uint64_t segments_absorbed; /* known after the commit */
 	const struct fc_key *keys;  /* the turn's, until the commit; NULL for a spill */
+	uint64_t key_count;         /* of these */
 	/* durability, from the commit on */
 	uint32_t durable_pending;
 	int durable_code;
 	void (*durable_cb)(struct fc_reservation *reservation);
 	/* waiting for space, after FC_EAGAIN */
 	struct fc_link wait_link;
-	uint32_t space_attempts; /* set to 0 by the caller before the first try; a bound on how often it may be told
-				    FC_EAGAIN */
+	uint32_t space_attempts; /* set to 0 by the caller before the first try: how often it has been told FC_EAGAIN */
+	uint32_t space_stalls;   /* of these, the last ones in a row during which nothing became free */
+	uint64_t space_freed;    /* what had become free when it was told last */
+	enum fc_medium wait_medium;
+	uint64_t wait_chunks;                                 /* that it wants there */
 	void (*space_cb)(struct fc_reservation *reservation); /* only notes it: called from inside other calls */
 };
 
 /* Errors: FC_EINVAL with text (a block that is new and not on the device, an owner or an owner's id that is not right),
- * FC_EFULL (no room for the turn in the arenas or in its owner's quota, and none to be had), FC_EAGAIN (room is being
- * freed: space_cb will be called once, try again then), FC_ENOMEM. After an error nothing is held. */
+ * FC_EFULL (no room for the turn in the arenas or in its owner's quota, and none to be had: then no session was
+ * reclaimed for it), FC_EAGAIN (room is being freed: space_cb will be called once, try again then), FC_ENOMEM. After an
+ * error nothing is held. */
 FC_MUST_USE int fc_catalog_reserve(struct fc_catalog *catalog, const struct fc_turn *turn,
 				   struct fc_reservation *reservation, struct fc_error *error);
-/* Makes the segments visible. FC_ENOENT when the path before them has vanished meanwhile (cut by damage), FC_ENOMEM:
+/* Makes the segments visible, and then makes room up to the watermarks; what was saved and what it stands on stay.
+ * FC_ENOENT when the path before them has vanished meanwhile (cut by damage), FC_ENOMEM:
  * then it acts like an abort. On success durable_cb follows once, from a medium's poll, if durable_pending is not 0; if
  * it is, nothing of the turn has to become durable. */
 FC_MUST_USE int fc_catalog_commit(struct fc_catalog *catalog, struct fc_reservation *reservation);

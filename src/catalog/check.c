@@ -90,7 +90,7 @@ static int check_spares(struct fc_catalog *catalog, const struct fc_segment *seg
 /* Both ends of what stands on what, and what is counted of it. */
 static int check_deps(const struct fc_session *session, struct fc_error *error)
 {
-	uint32_t listed = 0, dependents = 0, busy = 0;
+	uint32_t listed = 0, dependents = 0, busy = 0, foreign = 0;
 	for (uint32_t i = 0; i < session->dep_count; i++) {
 		const struct fc_dep *dep = &session->deps[i];
 		REQUIRE(dep->from == session && dep->on != session && dep->link.next->prev == &dep->link &&
@@ -109,11 +109,14 @@ static int check_deps(const struct fc_session *session, struct fc_error *error)
 		listed++;
 		dependents += !dep->is_loose;
 		busy += !dep->is_loose && dep->from->is_busy;
+		foreign += !dep->is_loose && dep->from->owner != session->owner;
 	}
 	REQUIRE(dependents == session->dependent_count, "session %016llx: %u stand on it, counted %u of %u",
 		(unsigned long long)session->id.low, dependents, session->dependent_count, listed);
 	REQUIRE(busy == session->busy_dependent_count, "session %016llx: %u that stand on it are in use, counted %u",
 		(unsigned long long)session->id.low, busy, session->busy_dependent_count);
+	REQUIRE(foreign == session->foreign_count, "session %016llx: %u of others stand on it, counted %u",
+		(unsigned long long)session->id.low, foreign, session->foreign_count);
 	return FC_OK;
 }
 
@@ -126,7 +129,9 @@ static int check_ranks(const struct fc_catalog *catalog, const struct fc_session
 		"session %016llx has backups of its memory or not, and is taken for the other",
 		(unsigned long long)session->id.low);
 	for (int medium = 0; medium < FC_MEDIUM_COUNT; medium++)
-		REQUIRE(session->order[medium].key == fc_reclaim_rank(catalog, session, (enum fc_medium)medium),
+		REQUIRE(session->order[medium].key == fc_reclaim_rank(catalog, session, (enum fc_medium)medium) &&
+				session->chunks_to_go[medium] ==
+					fc_reclaim_chunks_to_go(session, (enum fc_medium)medium),
 			"session %016llx is not where it belongs among what may be reclaimed",
 			(unsigned long long)session->id.low);
 	REQUIRE(session->owner_order.key == fc_reclaim_owner_rank(session),
@@ -137,13 +142,14 @@ static int check_ranks(const struct fc_catalog *catalog, const struct fc_session
 
 static int check_session(const struct fc_session *session, uint64_t *leases, struct fc_error *error)
 {
-	uint64_t segments[FC_MEDIUM_COUNT] = {0};
+	uint64_t segments[FC_MEDIUM_COUNT] = {0}, chunks[FC_MEDIUM_COUNT] = {0};
 	uint64_t linked_leases = 0, backups = 0;
 	fc_list_for_each(link, &session->segments)
 	{
 		const struct fc_segment *segment = fc_container_of(link, struct fc_segment, session_link);
 		REQUIRE(segment->session == session, "segment %u is listed by another session", segment->number);
 		segments[segment->medium]++;
+		chunks[segment->medium] += segment->chunk_count;
 		backups += segment->is_backup;
 		linked_leases += segment->lease_count;
 	}
@@ -151,6 +157,10 @@ static int check_session(const struct fc_session *session, uint64_t *leases, str
 		REQUIRE(segments[medium] == session->segment_count[medium],
 			"session %016llx: %llu segments, counted %llu", (unsigned long long)session->id.low,
 			(unsigned long long)segments[medium], (unsigned long long)session->segment_count[medium]);
+	for (int medium = 0; medium < FC_MEDIUM_COUNT; medium++)
+		REQUIRE(chunks[medium] == session->chunks[medium], "session %016llx: %llu chunks, counted %llu",
+			(unsigned long long)session->id.low, (unsigned long long)chunks[medium],
+			(unsigned long long)session->chunks[medium]);
 	REQUIRE(backups == session->backup_count, "session %016llx: %llu backups, counted %llu",
 		(unsigned long long)session->id.low, (unsigned long long)backups,
 		(unsigned long long)session->backup_count);
@@ -163,7 +173,7 @@ static int check_session(const struct fc_session *session, uint64_t *leases, str
 }
 
 struct arena_sums {
-	uint64_t chunks, chunks_freeing, chunks_linked, named, bytes_stored, linked;
+	uint64_t chunks, chunks_freeing, chunks_linked, chunks_leaving, named, bytes_stored, linked;
 };
 
 static void add_segment(const struct fc_catalog *catalog, const struct fc_segment *segment, struct arena_sums *sums)
@@ -171,6 +181,8 @@ static void add_segment(const struct fc_catalog *catalog, const struct fc_segmen
 	sums->chunks += segment->chunk_count;
 	if (segment->state == FC_SEGMENT_RETIRED && fc_link_is_linked(&segment->commit_link) && !segment->is_committing)
 		sums->chunks_freeing += segment->chunk_count;
+	if (segment->state == FC_SEGMENT_RETIRED && segment->lease_count == 0)
+		sums->chunks_leaving += segment->chunk_count;
 	sums->named += segment->named_count;
 	sums->linked += fc_segment_is_linked(segment);
 	sums->chunks_linked += fc_segment_is_linked(segment) ? segment->chunk_count : 0;
@@ -191,6 +203,8 @@ static int check_arena(const struct fc_arena *arena, const struct arena_sums *su
 		name, (unsigned long long)sums->chunks_freeing, (unsigned long long)arena->chunks_freeing);
 	REQUIRE(sums->chunks_linked == arena->chunks_linked, "%s: sessions hold %llu chunks, counted %llu", name,
 		(unsigned long long)sums->chunks_linked, (unsigned long long)arena->chunks_linked);
+	REQUIRE(sums->chunks_leaving == arena->chunks_leaving, "%s: %llu chunks are leaving, counted %llu", name,
+		(unsigned long long)sums->chunks_leaving, (unsigned long long)arena->chunks_leaving);
 	REQUIRE(sums->named == arena->blocks_named, "%s: %llu blocks named, counted %llu", name,
 		(unsigned long long)sums->named, (unsigned long long)arena->blocks_named);
 	REQUIRE(sums->linked == arena->segment_count, "%s: %llu segments, counted %llu", name,
@@ -222,7 +236,8 @@ static int check_order(const struct fc_order *order, uint64_t count, const char 
 /* The sessions of all, in the order of their use, and those of them that may be reclaimed. */
 static int check_sessions(const struct fc_catalog *catalog, struct fc_error *error)
 {
-	uint64_t count[FC_MEDIUM_COUNT] = {0}, ranked[FC_MEDIUM_COUNT] = {0}, used_seq = 0, sessions = 0;
+	uint64_t count[FC_MEDIUM_COUNT] = {0}, ranked[FC_MEDIUM_COUNT] = {0}, to_go[FC_MEDIUM_COUNT] = {0};
+	uint64_t used_seq = 0, sessions = 0;
 	fc_list_for_each(link, &catalog->sessions)
 	{
 		const struct fc_session *session = fc_container_of(link, struct fc_session, all_link);
@@ -241,6 +256,7 @@ static int check_sessions(const struct fc_catalog *catalog, struct fc_error *err
 		for (int medium = 0; medium < FC_MEDIUM_COUNT; medium++) {
 			count[medium] += session->segment_count[medium] > 0;
 			ranked[medium] += session->order[medium].key != 0;
+			to_go[medium] += session->chunks_to_go[medium];
 		}
 	}
 	REQUIRE(sessions == catalog->session_count, "%llu sessions, counted %llu", (unsigned long long)sessions,
@@ -250,6 +266,9 @@ static int check_sessions(const struct fc_catalog *catalog, struct fc_error *err
 		const char *name = medium == FC_SSD ? "ssd" : "memory";
 		REQUIRE(count[medium] == catalog->arenas[medium].session_count, "%s: %llu sessions, counted %llu", name,
 			(unsigned long long)count[medium], (unsigned long long)catalog->arenas[medium].session_count);
+		REQUIRE(to_go[medium] == catalog->arenas[medium].chunks_to_go,
+			"%s: %llu chunks may be reclaimed, counted %llu", name, (unsigned long long)to_go[medium],
+			(unsigned long long)catalog->arenas[medium].chunks_to_go);
 		code = check_order(&catalog->arenas[medium].order, ranked[medium], name, error);
 	}
 	return code;
@@ -257,7 +276,7 @@ static int check_sessions(const struct fc_catalog *catalog, struct fc_error *err
 
 static int check_owner(const struct fc_catalog *catalog, const struct fc_owner_state *owner, struct fc_error *error)
 {
-	uint64_t used = 0, leaving = 0, sessions = 0, ranked = 0;
+	uint64_t used = 0, leaving = 0, sessions = 0, ranked = 0, to_go = 0;
 	for (uint32_t number = 0; number < catalog->segment_top; number++) {
 		const struct fc_segment *segment = catalog->segments[number];
 		if (segment == NULL || fc_session_tag(segment->session_id) != owner->tag)
@@ -273,11 +292,14 @@ static int check_owner(const struct fc_catalog *catalog, const struct fc_owner_s
 			(unsigned long long)session->id.high);
 		sessions += session->owner == owner;
 		ranked += session->owner == owner && session->owner_order.key != 0;
+		to_go += session->owner == owner ? fc_reclaim_bytes_to_go(catalog, session) : 0;
 	}
 	REQUIRE(used == owner->bytes_used, "owner %u: segments take %llu bytes, counted %llu", owner->tag,
 		(unsigned long long)used, (unsigned long long)owner->bytes_used);
 	REQUIRE(leaving == owner->bytes_leaving, "owner %u: %llu bytes are leaving, counted %llu", owner->tag,
 		(unsigned long long)leaving, (unsigned long long)owner->bytes_leaving);
+	REQUIRE(to_go == owner->bytes_to_go, "owner %u: %llu bytes may be reclaimed, counted %llu", owner->tag,
+		(unsigned long long)to_go, (unsigned long long)owner->bytes_to_go);
 	REQUIRE(sessions == owner->session_count, "owner %u: %llu sessions, counted %llu", owner->tag,
 		(unsigned long long)sessions, (unsigned long long)owner->session_count);
 	REQUIRE(owner->bytes_max == 0 || used <= fc_max_u64(owner->bytes_max, owner->bytes_opened),

@@ -124,6 +124,7 @@ static void finish_frees(struct fc_commit_batch *batch)
 			continue;
 		}
 		arena->chunks_freeing -= segment->chunk_count;
+		arena->catalog->chunks_freed += segment->chunk_count;
 		fc_segment_delete(arena->catalog, segment);
 	}
 }
@@ -395,19 +396,6 @@ bool fc_catalog_is_settled(const struct fc_catalog *catalog)
 		    (catalog->arenas[medium].is_open && !fc_list_is_empty(&catalog->arenas[medium].committing)))
 			return false;
 	return true;
-}
-
-void fc_space_wake(struct fc_catalog *catalog)
-{
-	struct fc_link waiters;
-	fc_list_init(&waiters);
-	struct fc_link *link;
-	while ((link = fc_list_pop(&catalog->space_waiters)) != NULL)
-		fc_list_push(&waiters, link);
-	while ((link = fc_list_pop(&waiters)) != NULL) {
-		struct fc_reservation *reservation = fc_container_of(link, struct fc_reservation, wait_link);
-		reservation->space_cb(reservation);
-	}
 }
 
 void fc_commit_deinit(struct fc_arena *arena)

@@ -259,7 +259,7 @@ void fc_catalog_release(struct fc_catalog *catalog, struct fc_path *path)
 		segment->lease_count--;
 		fc_session_drop_lease(catalog, session);
 		if (segment->state == FC_SEGMENT_RETIRED && segment->lease_count == 0) {
-			segment->session = NULL;
+			fc_segment_leave(catalog, segment);
 			fc_segment_settle(catalog, segment);
 		}
 		fc_session_settle(catalog, session);

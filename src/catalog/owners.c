@@ -91,6 +91,14 @@ bool fc_owner_has_room(const struct fc_owner_state *owner, uint64_t bytes)
 	       (bytes <= owner->bytes_max && owner->bytes_used <= owner->bytes_max - bytes);
 }
 
+uint64_t fc_owner_room_max(const struct fc_owner_state *owner)
+{
+	if (owner == NULL || owner->bytes_max == 0)
+		return UINT64_MAX;
+	uint64_t staying = owner->bytes_used - owner->bytes_leaving - owner->bytes_to_go;
+	return owner->bytes_max - fc_min_u64(owner->bytes_max, staying);
+}
+
 static bool is_something_moving(const struct fc_catalog *catalog)
 {
 	bool is_moving = false;
@@ -117,7 +125,7 @@ int fc_owner_take_room(struct fc_catalog *catalog, const struct fc_segment *segm
 		return FC_OK;
 	over = owner->bytes_used + bytes - owner->bytes_max;
 	bool is_coming = owner->bytes_leaving >= over && is_something_moving(catalog) &&
-			 reservation->space_attempts++ < FC_SPACE_ATTEMPTS_MAX;
+			 fc_space_is_worth_waiting(catalog, reservation);
 	return is_coming ? FC_EAGAIN : FC_EFULL;
 }
 

@@ -17,7 +17,7 @@ static struct fc_segment *grant_segment(const struct fc_reservation *reservation
 
 void fc_reservation_undo(struct fc_catalog *catalog, struct fc_reservation *reservation)
 {
-	fc_list_remove(&reservation->wait_link);
+	fc_space_wait_no_more(catalog, reservation);
 	for (uint32_t i = 0; i < reservation->grant_count; i++) {
 		struct fc_segment *segment = grant_segment(reservation, i);
 		struct fc_session *session = segment->session;
@@ -224,6 +224,7 @@ static int publish_copy_names(struct fc_catalog *catalog, struct fc_segment *seg
 static void publish(struct fc_catalog *catalog, struct fc_segment *segment, struct fc_reservation *reservation)
 {
 	struct fc_session *session = segment->session;
+	bool is_copy = reservation->keys == NULL;
 	segment->state = FC_SEGMENT_VISIBLE;
 	fc_session_drop_reserved(catalog, session);
 	fc_segment_adopt(catalog, segment, session);
@@ -238,7 +239,9 @@ static void publish(struct fc_catalog *catalog, struct fc_segment *segment, stru
 	bool must_leave_memory = segment->medium == FC_SSD && segment->end_block > segment->start_block &&
 				 !catalog->arenas[FC_MEMORY].is_durable;
 	if (must_leave_memory && session->kind == FC_SESSION_CONVERSATION && session->segment_count[FC_MEMORY] > 0)
-		fc_spill_want(catalog, session);
+		fc_spill_want(catalog, session, is_copy && session->is_spilled_for_room);
+	if (!is_copy) /* what was just saved does not go because the rest of it finds no room */
+		session->is_spilled_for_room = false;
 	fc_session_touch(catalog, session);
 	if (segment->named_count > 0)
 		return;
@@ -275,10 +278,37 @@ static void forget_durability(struct fc_catalog *catalog, struct fc_reservation 
 	reservation->durable_pending = 0;
 }
 
+/* Whatever the watermarks ask for, the turn that asks for it is none of it: who stores its path now is held meanwhile.
+ * Without memory for that the next commit makes the room. A spill is nobody's turn, and goes by its age. */
+static void make_room_around(struct fc_catalog *catalog, struct fc_reservation *reservation)
+{
+	struct fc_path *path = &reservation->sources;
+	bool is_turn = reservation->keys != NULL && !fc_is_planted(FC_PLANT_RECLAIM_SAVED);
+	if (is_turn && fc_catalog_match(catalog, reservation->keys, reservation->key_count, 0, false, path) != FC_OK)
+		return;
+	if (is_turn)
+		fc_path_lease(catalog, path);
+	fc_reclaim_to_watermarks(catalog);
+	fc_catalog_release(catalog, path);
+}
+
+/* A turn of which everything was stored already, and may have been cut meanwhile. */
+static int check_all_is_stored(struct fc_catalog *catalog, struct fc_reservation *reservation)
+{
+	struct fc_path path = {0};
+	if (reservation->grant_count > 0 || reservation->keys == NULL)
+		return FC_OK;
+	int code = fc_catalog_match(catalog, reservation->keys, reservation->key_count, 0, false, &path);
+	if (code == FC_OK && path.blocks < reservation->key_count)
+		code = FC_ENOENT;
+	fc_path_deinit(&path, catalog->alloc);
+	return code;
+}
+
 int fc_catalog_commit(struct fc_catalog *catalog, struct fc_reservation *reservation)
 {
 	uint32_t published = 0;
-	int code = FC_OK;
+	int code = check_all_is_stored(catalog, reservation);
 	while (published < reservation->grant_count && code == FC_OK) {
 		code = publish_grant(catalog, grant_segment(reservation, published), reservation);
 		if (code == FC_OK)
@@ -291,9 +321,8 @@ int fc_catalog_commit(struct fc_catalog *catalog, struct fc_reservation *reserva
 		reservation->grants[i - published] = reservation->grants[i];
 	reservation->grant_count -= published;
 	fc_catalog_abort(catalog, reservation);
+	if (fc_reclaim_is_wanted(catalog))
+		make_room_around(catalog, reservation);
 	reservation->keys = NULL;
-	for (int medium = 0; medium < FC_MEDIUM_COUNT; medium++)
-		if (catalog->arenas[medium].is_open)
-			fc_reclaim_to_watermark(catalog, &catalog->arenas[medium]);
 	return code;
 }

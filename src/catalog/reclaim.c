@@ -14,20 +14,29 @@
  *
  *     free to go    nothing stands on it, and it is not in use (leased or reserved); in memory also: all of it is
  *                   backed up and it is not in use, or it may be spilled
- *     stood upon    not that, and not in use: it can only go with all that stands on it
+ *     stood upon    not that, not in use, and nothing that is in use stands on it: it goes with all that stands on it
  *     in use        neither
  *
- * and the arena's order (base/order.h) has the first two: those that are free to go by age, and behind them, with
- * FC_STOOD_UPON, the others by use. An owner's order is the same, where only the first line makes it free to go. What
- * decides is in the session: lease_count, reserved_count, dependent_count, load_count, segment_count, is_backed_up,
- * used_seq and created_seq. Whoever changes one of them calls fc_reclaim_sort() before anything else is reclaimed;
- * fc_catalog_check() asks for every session where it belongs, and whether it is there.
+ * A session has a dep on whoever holds any block of its paths, so what stands on what stands on it and is not listed
+ * with it can be without it. And the arena's order (base/order.h) has the first two: those that are free to go by age,
+ * and behind them, with FC_STOOD_UPON, the others by use. An owner's order is the same, where only the first line makes
+ * it free to go. What decides is in the session: lease_count, reserved_count, dependent_count, busy_dependent_count,
+ * foreign_count, load_count, segment_count, is_backed_up, used_seq and created_seq. Whoever changes one of them calls
+ * fc_reclaim_sort() before anything else is reclaimed; fc_catalog_check() asks for every session where it belongs, and
+ * whether it is there.
+ *
+ * Arenas and owners also count what those in their order have, so a turn knows before anybody is reclaimed for it
+ * whether that could ever be enough (fc_reclaim_room_max(), fc_owner_room_max()). What could be enough in sum may lie
+ * in pieces that are too short; then sessions go and the turn is refused all the same (reserve.c has shorter segments
+ * first).
+ *
+ * Those who wait for room that is being freed have their share of it: what others wait for is nobody else's, and a turn
+ * that comes later takes sessions of its own.
  *
  * Costs, with n sessions. To make room: O(log n) for each session that goes, is spilled or falls back, whatever else
- * the arena is full of. Two cases look at more. With `spill`, sessions of an owner whose quota has no room for the copy
- * are passed over one by one. And to find a knot, what stands on a session is looked at, at most KNOT_TRIES_MAX times
- * in vain; a session knows how many of its direct dependents are in use, so nearly every vain try ends at once. A use,
- * a lease and a turn pay O(log n) for each session that they touch.
+ * the arena is full of. With `spill`, sessions of an owner whose quota has no room for the copy are passed over one by
+ * one. A use, a lease and a turn pay O(log n) for each session that they touch, and for each that these stand on when
+ * they come into use or are out of it.
  *
  * A loss (a session goes that others stand on, a cut, a write that was refused) is of interest only to the sessions
  * that stand on the one that loses, and to those that have spare copies of its blocks (session.c). They are gathered in
@@ -44,20 +53,6 @@
 #include "base/plant.h"
 
 #include <string.h>
-
-#define KNOT_TRIES_MAX 16 /* each looks at what stands on a session, which may be much */
-
-static uint64_t chunks_on(const struct fc_session *session, enum fc_medium medium)
-{
-	uint64_t chunks = 0;
-	fc_list_for_each(link, &session->segments)
-	{
-		const struct fc_segment *segment = fc_container_of(link, struct fc_segment, session_link);
-		if (segment->medium == medium)
-			chunks += segment->chunk_count;
-	}
-	return chunks;
-}
 
 static void retire_all(struct fc_catalog *catalog, struct fc_session *session)
 {
@@ -82,6 +77,12 @@ static bool is_reclaimable(const struct fc_session *session)
 	return !is_read && session->dependent_count == 0 && session->reserved_count == 0;
 }
 
+/* It is in use, or something that stands on it is. */
+static bool is_held(const struct fc_session *session)
+{
+	return session->is_busy || session->busy_dependent_count > 0;
+}
+
 static bool may_spill(const struct fc_catalog *catalog, const struct fc_session *session)
 {
 	return catalog->opts.memory_reclaim == FC_MEMORY_SPILL && catalog->arenas[FC_SSD].is_open &&
@@ -102,7 +103,7 @@ uint64_t fc_reclaim_rank(const struct fc_catalog *catalog, const struct fc_sessi
 	if (may_go_alone(catalog, session, medium))
 		return catalog->opts.reclaim_order == FC_RECLAIM_OLDEST_CREATED ? session->created_seq
 										: session->used_seq;
-	return session->is_busy ? 0 : FC_STOOD_UPON | session->used_seq;
+	return is_held(session) ? 0 : FC_STOOD_UPON | session->used_seq;
 }
 
 uint64_t fc_reclaim_owner_rank(const struct fc_session *session)
@@ -111,28 +112,69 @@ uint64_t fc_reclaim_owner_rank(const struct fc_session *session)
 		return 0;
 	if (is_reclaimable(session))
 		return session->used_seq;
-	return session->is_busy ? 0 : FC_STOOD_UPON | session->used_seq;
+	return is_held(session) || session->foreign_count > 0 ? 0 : FC_STOOD_UPON | session->used_seq;
 }
 
-/* What stands on a session that is in use, directly, and counts there. */
-static void set_busy(struct fc_session *session, bool is_busy)
+/* One that is in use may be in an order, to be spilled later: nothing of it can be had now. */
+uint64_t fc_reclaim_chunks_to_go(const struct fc_session *session, enum fc_medium medium)
+{
+	return session->order[medium].key == 0 || session->is_busy ? 0 : session->chunks[medium];
+}
+
+uint64_t fc_reclaim_bytes_to_go(const struct fc_catalog *catalog, const struct fc_session *session)
+{
+	uint64_t bytes = 0;
+	for (int medium = 0; medium < FC_MEDIUM_COUNT; medium++)
+		bytes += session->chunks[medium] * catalog->arenas[medium].superblock.chunk_bytes;
+	return session->owner_order.key == 0 ? 0 : bytes;
+}
+
+static void set_place(struct fc_catalog *catalog, struct fc_session *session, enum fc_medium medium, uint64_t rank)
+{
+	struct fc_arena *arena = &catalog->arenas[medium];
+	fc_order_put(&arena->order, &session->order[medium], rank);
+	uint64_t chunks = fc_reclaim_chunks_to_go(session, medium);
+	arena->chunks_to_go += chunks - session->chunks_to_go[medium];
+	session->chunks_to_go[medium] = chunks;
+}
+
+static void set_owner_place(struct fc_catalog *catalog, struct fc_session *session, uint64_t rank)
+{
+	fc_order_put(&session->owner->order, &session->owner_order, rank);
+	uint64_t bytes = fc_reclaim_bytes_to_go(catalog, session);
+	session->owner->bytes_to_go += bytes - session->bytes_to_go;
+	session->bytes_to_go = bytes;
+}
+
+static void place_by_rank(struct fc_catalog *catalog, struct fc_session *session)
+{
+	for (int medium = 0; medium < FC_MEDIUM_COUNT; medium++)
+		set_place(catalog, session, (enum fc_medium)medium,
+			  fc_reclaim_rank(catalog, session, (enum fc_medium)medium));
+	if (session->owner != NULL)
+		set_owner_place(catalog, session, fc_reclaim_owner_rank(session));
+}
+
+/* What it stands on, directly, counts those that are in use, and is held by the first of them. */
+static void set_busy(struct fc_catalog *catalog, struct fc_session *session, bool is_busy)
 {
 	if (session->is_busy == is_busy)
 		return;
 	session->is_busy = is_busy;
-	for (uint32_t i = 0; i < session->dep_count; i++)
-		if (!session->deps[i].is_loose)
-			session->deps[i].on->busy_dependent_count += is_busy ? 1 : UINT32_MAX;
+	for (uint32_t i = 0; i < session->dep_count; i++) {
+		struct fc_session *on = session->deps[i].on;
+		if (session->deps[i].is_loose)
+			continue;
+		on->busy_dependent_count += is_busy ? 1 : UINT32_MAX;
+		if (on->busy_dependent_count == is_busy)
+			place_by_rank(catalog, on);
+	}
 }
 
 void fc_reclaim_sort(struct fc_catalog *catalog, struct fc_session *session)
 {
-	set_busy(session, session->lease_count > 0 || session->reserved_count > 0);
-	for (int medium = 0; medium < FC_MEDIUM_COUNT; medium++)
-		fc_order_put(&catalog->arenas[medium].order, &session->order[medium],
-			     fc_reclaim_rank(catalog, session, (enum fc_medium)medium));
-	if (session->owner != NULL)
-		fc_order_put(&session->owner->order, &session->owner_order, fc_reclaim_owner_rank(session));
+	set_busy(catalog, session, session->lease_count > 0 || session->reserved_count > 0);
+	place_by_rank(catalog, session);
 }
 
 void fc_reclaim_segments_changed(struct fc_catalog *catalog, struct fc_session *session)
@@ -144,9 +186,9 @@ void fc_reclaim_segments_changed(struct fc_catalog *catalog, struct fc_session *
 void fc_reclaim_forget(struct fc_catalog *catalog, struct fc_session *session)
 {
 	for (int medium = 0; medium < FC_MEDIUM_COUNT; medium++)
-		fc_order_put(&catalog->arenas[medium].order, &session->order[medium], 0);
+		set_place(catalog, session, (enum fc_medium)medium, 0);
 	if (session->owner != NULL)
-		fc_order_put(&session->owner->order, &session->owner_order, 0);
+		set_owner_place(catalog, session, 0);
 	fc_order_put(&catalog->affected, &session->affected, 0);
 	fc_check(!fc_link_is_linked(&session->work_link));
 }
@@ -308,7 +350,7 @@ void fc_reclaim_session(struct fc_catalog *catalog, struct fc_session *session)
 void fc_reclaim_counted(struct fc_catalog *catalog, struct fc_arena *arena, struct fc_session *session)
 {
 	arena->sessions_reclaimed++;
-	arena->bytes_reclaimed += chunks_on(session, arena->medium) * arena->superblock.chunk_bytes;
+	arena->bytes_reclaimed += session->chunks[arena->medium] * arena->superblock.chunk_bytes;
 	fc_reclaim_session(catalog, session);
 }
 
@@ -374,14 +416,14 @@ enum outcome { LEFT_ALONE, FREED, WILL_SPILL };
 
 static enum outcome reclaim_one(struct fc_catalog *catalog, struct fc_arena *arena, struct fc_session *session)
 {
-	uint64_t bytes = chunks_on(session, arena->medium) * arena->superblock.chunk_bytes;
+	uint64_t bytes = session->chunks[arena->medium] * arena->superblock.chunk_bytes;
 	if (arena->medium == FC_MEMORY && session->is_backed_up && !session->is_busy) {
 		arena->bytes_reclaimed += bytes;
 		fall_back_to_ssd(catalog, session);
 		return FREED;
 	}
 	if (arena->medium == FC_MEMORY && may_spill(catalog, session) && fc_owner_has_room(session->owner, bytes)) {
-		fc_spill_want(catalog, session);
+		fc_spill_want(catalog, session, true);
 		return WILL_SPILL;
 	}
 	if (!is_reclaimable(session))
@@ -390,19 +432,27 @@ static enum outcome reclaim_one(struct fc_catalog *catalog, struct fc_arena *are
 	return FREED;
 }
 
-/* Goes through what may go alone, from the old end until that makes enough room. True when some of it comes later, from
- * sessions that are spilled. */
-static bool walk(struct fc_catalog *catalog, struct fc_arena *arena, uint64_t chunks_wanted)
+/* The rank that all sessions have that were not used, or created, before it. */
+static uint64_t rank_limit(const struct fc_catalog *catalog, const struct fc_session *before)
+{
+	if (before == NULL)
+		return FC_STOOD_UPON;
+	return catalog->opts.reclaim_order == FC_RECLAIM_OLDEST_CREATED ? before->created_seq : before->used_seq;
+}
+
+/* Goes through what may go alone, from the old end until that makes enough room, or to the limit. True when some of it
+ * comes later, from sessions that are spilled. */
+static bool walk(struct fc_catalog *catalog, struct fc_arena *arena, uint64_t chunks_wanted, uint64_t limit)
 {
 	uint64_t chunks = 0, rank = 0;
 	bool will_spill = false;
 	while (chunks < chunks_wanted) {
 		struct fc_order_node *node = fc_order_from(&arena->order, rank + 1);
-		if (node == NULL || node->key >= FC_STOOD_UPON)
+		if (node == NULL || node->key >= limit)
 			break;
 		rank = node->key;
 		struct fc_session *session = fc_container_of(node, struct fc_session, order[arena->medium]);
-		uint64_t size = chunks_on(session, arena->medium);
+		uint64_t size = session->chunks[arena->medium];
 		catalog->sessions_examined++;
 		enum outcome outcome = reclaim_one(catalog, arena, session);
 		if (outcome != LEFT_ALONE)
@@ -414,66 +464,29 @@ static bool walk(struct fc_catalog *catalog, struct fc_arena *arena, uint64_t ch
 
 /* ---- knots ---- */
 
-/* Marks those that stand on `session`, and lists them behind the others. False if one is not `owner`'s where that is
- * given. */
-static bool mark_dependents(struct fc_catalog *catalog, struct fc_session *session, const struct fc_owner_state *owner)
+/* The oldest that may go with all that stands on it. */
+static struct fc_session *find_knot(struct fc_catalog *catalog, const struct fc_order *order, size_t node_at)
 {
-	fc_list_for_each(link, &session->dependents)
-	{
-		const struct fc_dep *dep = fc_container_of(link, struct fc_dep, link);
-		catalog->sessions_examined++;
-		if (dep->is_loose || dep->from->mark == catalog->mark)
-			continue;
-		if (owner != NULL && dep->from->owner != owner)
-			return false;
-		dep->from->mark = catalog->mark;
-		fc_list_push(&catalog->work, &dep->from->work_link);
-	}
-	return true;
-}
-
-/* Nothing that stands on `session`, directly or not, is in use, or not `owner`'s where that is given. */
-static bool may_go_with_all(struct fc_catalog *catalog, struct fc_session *session, const struct fc_owner_state *owner)
-{
-	struct fc_link *link;
-	bool may_go = true;
-	session->mark = ++catalog->mark;
-	fc_list_push(&catalog->work, &session->work_link);
-	while ((link = fc_list_pop(&catalog->work)) != NULL) {
-		struct fc_session *next = fc_container_of(link, struct fc_session, work_link);
-		if (may_go)
-			may_go = next->busy_dependent_count == 0 && mark_dependents(catalog, next, owner);
-	}
-	return may_go;
-}
-
-/* The oldest that may go with all that stands on it; NULL if that is none of the first few. */
-static struct fc_session *find_knot(struct fc_catalog *catalog, const struct fc_order *order, size_t node_at,
-				    const struct fc_owner_state *owner)
-{
-	unsigned tries = 0;
 	struct fc_order_node *node = fc_order_from(order, 1);
-	for (; node != NULL && tries < KNOT_TRIES_MAX; node = fc_order_from(order, node->key + 1)) {
+	for (; node != NULL; node = fc_order_from(order, node->key + 1)) {
 		struct fc_session *session = (struct fc_session *)(void *)((char *)node - node_at);
 		catalog->sessions_examined++;
-		if (session->is_busy)
-			continue; /* it could be spilled, if its owner had room */
-		if (may_go_with_all(catalog, session, owner))
-			return session;
-		tries++;
+		if (!is_held(session))
+			return session; /* else it could be spilled, if its owner had room */
 	}
 	return NULL;
 }
 
 /* The walk frees what nobody stands on. Sessions that stand on each other in a circle, and those on which only sessions
  * of the other medium stand, are never that: then the oldest goes, with everything that cannot be without it. */
-static bool reclaim_knot(struct fc_catalog *catalog, struct fc_arena *arena)
+static bool reclaim_knot(struct fc_catalog *catalog, struct fc_arena *arena, const struct fc_session *before)
 {
 	size_t node_at = offsetof(struct fc_session, order) + (size_t)arena->medium * sizeof(struct fc_order_node);
-	struct fc_session *session = find_knot(catalog, &arena->order, node_at, NULL);
-	if (session != NULL)
-		fc_reclaim_counted(catalog, arena, session);
-	return session != NULL;
+	struct fc_session *session = find_knot(catalog, &arena->order, node_at);
+	if (session == NULL || (before != NULL && session->used_seq > before->used_seq))
+		return false;
+	fc_reclaim_counted(catalog, arena, session);
+	return true;
 }
 
 static bool has_run(const struct fc_arena *arena, uint64_t chunks)
@@ -481,27 +494,49 @@ static bool has_run(const struct fc_arena *arena, uint64_t chunks)
 	return fc_space_largest(&arena->space, NULL) >= chunks;
 }
 
-void fc_reclaim_for(struct fc_catalog *catalog, struct fc_arena *arena, uint64_t chunks_wanted)
+uint64_t fc_reclaim_room_max(const struct fc_arena *arena)
+{
+	return arena->chunk_count - (arena->chunks_used - arena->chunks_leaving - arena->chunks_to_go);
+}
+
+void fc_reclaim_for(struct fc_catalog *catalog, struct fc_arena *arena, uint64_t chunks_wanted,
+		    const struct fc_session *before)
 {
 	/* What is on its way may be enough; if it turns out not to be one run, the next call takes more sessions. */
-	if (arena->chunks_freeing >= chunks_wanted)
+	uint64_t coming = arena->chunks_freeing - fc_min_u64(arena->chunks_freeing, arena->chunks_awaited);
+	if (coming >= chunks_wanted)
 		return;
-	uint64_t before;
+	uint64_t freed;
 	do {
-		before = arena->bytes_reclaimed;
-		bool will_spill = walk(catalog, arena, chunks_wanted);
-		if (arena->bytes_reclaimed == before && (will_spill || !reclaim_knot(catalog, arena)))
+		freed = arena->bytes_reclaimed;
+		bool will_spill = walk(catalog, arena, chunks_wanted, rank_limit(catalog, before));
+		if (arena->bytes_reclaimed == freed && (will_spill || !reclaim_knot(catalog, arena, before)))
 			return;
 	} while (!arena->is_durable && !has_run(arena, chunks_wanted));
 }
 
-void fc_reclaim_to_watermark(struct fc_catalog *catalog, struct fc_arena *arena)
+static uint64_t above_watermark(const struct fc_catalog *catalog, const struct fc_arena *arena)
 {
 	uint64_t high = (uint64_t)((double)arena->chunk_count * catalog->opts.high_watermark);
 	uint64_t low = (uint64_t)((double)arena->chunk_count * catalog->opts.low_watermark);
 	uint64_t used = arena->chunks_linked; /* what is retired, though it may be pinned or read, goes anyway */
-	if (used > high)
-		walk(catalog, arena, used - low);
+	return used > high ? used - low : 0;
+}
+
+bool fc_reclaim_is_wanted(const struct fc_catalog *catalog)
+{
+	bool is_wanted = false;
+	for (int medium = 0; medium < FC_MEDIUM_COUNT; medium++)
+		is_wanted |= above_watermark(catalog, &catalog->arenas[medium]) > 0;
+	return is_wanted;
+}
+
+void fc_reclaim_to_watermarks(struct fc_catalog *catalog)
+{
+	for (int medium = 0; medium < FC_MEDIUM_COUNT; medium++) {
+		struct fc_arena *arena = &catalog->arenas[medium];
+		walk(catalog, arena, above_watermark(catalog, arena), FC_STOOD_UPON);
+	}
 }
 
 /* ---- an owner's quota ---- */
@@ -542,7 +577,7 @@ void fc_reclaim_for_owner(struct fc_catalog *catalog, struct fc_owner_state *own
 	walk_owned(catalog, owner, goal);
 	struct fc_session *session;
 	while (kept_bytes(owner) > goal &&
-	       (session = find_knot(catalog, &owner->order, offsetof(struct fc_session, owner_order), owner)) != NULL)
+	       (session = find_knot(catalog, &owner->order, offsetof(struct fc_session, owner_order))) != NULL)
 		reclaim_owned(catalog, owner, session);
 }
 

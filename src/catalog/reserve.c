@@ -20,12 +20,27 @@
  *
  * Consolidation: while the segment in front of the new one is the same session's and what the path uses of it is no
  * larger than `consolidate_ratio` times what is being written, it is written again as part of it. A turn that goes to
- * SSD also takes along whatever of its session lies in memory: nothing durable stands on something that is not. */
+ * SSD also takes along whatever of its session lies in memory: nothing durable stands on something that is not.
+ *
+ * Room: a piece (the prompt in one medium, or the turn) first takes what is free. Where that is not enough, all of the
+ * piece is measured and held against what could be had if everything was reclaimed that may be; only then is anything.
+ * So a turn that is too large, or the copy of it that absorbing would need while the old ones are still there, costs
+ * nobody anything. */
 #include "catalog/state.h"
 
 #include "base/plant.h"
 
 #define PIECES_MAX 8 /* of a segment for which no run is long enough */
+
+/* What is granted together, on one medium. */
+struct piece {
+	enum fc_medium medium;
+	struct fc_session *session;
+	uint64_t start, end;     /* path blocks */
+	uint64_t resume_at;      /* its last segment also gets what resuming here needs; 0: nothing */
+	bool has_points;         /* and segments of the turn's resume points follow */
+	uint64_t chunks_besides; /* that the medium is going to need for what is planned next */
+};
 
 struct plan {
 	struct fc_catalog *catalog;
@@ -36,7 +51,11 @@ struct plan {
 	uint64_t stored;        /* of these, stored already */
 	uint64_t resident_from; /* the device holds all FC_RULE_ALL blocks of [resident_from, end) */
 	struct fc_owner_state *owner;
-	uint64_t quota_need_bytes; /* what the owner's quota has refused last, or 0 */
+	uint64_t quota_need_bytes;       /* what the owner's quota has refused last, or 0 */
+	uint64_t need_bytes, room_bytes; /* else what was wanted, and what could be had, in an arena that has refused */
+	enum fc_medium refused_by;
+	bool may_reclaim, is_measuring, lacks_room;
+	uint64_t chunks_measured;
 	struct fc_session *session;
 	uint64_t start; /* of the main segment */
 	enum fc_medium medium;
@@ -57,6 +76,17 @@ static bool has_arena(const struct fc_catalog *catalog, enum fc_medium medium)
 static struct fc_segment *holder_of(const struct plan *plan, uint64_t block)
 {
 	return plan->catalog->segments[plan->catalog->locations[block].segment];
+}
+
+static enum fc_medium choose_medium(const struct plan *plan)
+{
+	const struct fc_catalog *catalog = plan->catalog;
+	const struct fc_turn *turn = plan->turn;
+	enum fc_medium medium = fc_placement_choose(
+		&catalog->opts, turn->turn, plan->end * catalog->geometry.block_tokens, turn->previous_reply_tokens);
+	if (has_arena(catalog, medium))
+		return medium;
+	return medium == FC_SSD ? FC_MEMORY : FC_SSD;
 }
 
 /* ---- what the caller said ---- */
@@ -214,51 +244,6 @@ static bool is_resume_stored(const struct plan *plan, uint64_t point)
 
 /* ---- granting a segment ---- */
 
-/* What a granule of all blocks, and what the blocks of one resume point, take in a layer. */
-static void layer_needs(const struct fc_geometry *geometry, uint32_t layer, uint64_t *granule_bytes,
-			uint64_t *resume_bytes)
-{
-	uint64_t granule = fc_resume_granule(geometry);
-	*granule_bytes = *resume_bytes = 0;
-	for (uint32_t group = 0; group < geometry->group_count; group++) {
-		uint64_t first, count, slice_bytes = geometry->groups[group].slice_bytes[layer];
-		if (slice_bytes == 0)
-			continue;
-		if (geometry->groups[group].rule == FC_RULE_ALL) {
-			*granule_bytes += granule / fc_group_span(geometry, group) * (slice_bytes + FC_CHECKSUM_BYTES);
-			continue;
-		}
-		fc_group_needed(geometry, group, UINT32_MAX - UINT32_MAX % granule, &first, &count);
-		*resume_bytes += count * (slice_bytes + FC_CHECKSUM_BYTES);
-	}
-}
-
-uint64_t fc_catalog_area_bytes_min(const struct fc_geometry *geometry)
-{
-	uint64_t longest = 0;
-	for (uint32_t layer = 0; layer < geometry->layer_count; layer++) {
-		uint64_t granule_bytes, resume_bytes;
-		layer_needs(geometry, layer, &granule_bytes, &resume_bytes);
-		longest = fc_max_u64(longest, granule_bytes + resume_bytes);
-	}
-	return longest;
-}
-
-uint64_t fc_segment_blocks_max(const struct fc_geometry *geometry, uint64_t area_bytes_max)
-{
-	uint64_t granule = fc_resume_granule(geometry);
-	uint64_t granules = area_bytes_max == 0 ? UINT32_MAX / granule : UINT64_MAX;
-	for (uint32_t layer = 0; layer < geometry->layer_count && area_bytes_max > 0; layer++) {
-		uint64_t granule_bytes, resume_bytes;
-		layer_needs(geometry, layer, &granule_bytes, &resume_bytes);
-		if (granule_bytes > 0 && area_bytes_max > resume_bytes)
-			granules = fc_min_u64(granules, (area_bytes_max - resume_bytes) / granule_bytes);
-		else if (granule_bytes > 0)
-			granules = 1;
-	}
-	return fc_max_u64(1, fc_min_u64(granules, UINT32_MAX / granule)) * granule;
-}
-
 static void fill_keys(const struct plan *plan, struct fc_segment *segment)
 {
 	for (uint32_t i = 0; i < segment->shape.range_count; i++) {
@@ -270,37 +255,15 @@ static void fill_keys(const struct plan *plan, struct fc_segment *segment)
 	}
 }
 
-static uint64_t chunks_of(const struct fc_superblock *superblock, uint64_t bytes)
+/* Instead of granting plan->shape. */
+static int measure(struct plan *plan, enum fc_medium medium)
 {
-	return (bytes + superblock->chunk_bytes - 1) / superblock->chunk_bytes;
-}
-
-int fc_segment_measure(struct fc_catalog *catalog, struct fc_segment *segment)
-{
-	const struct fc_superblock *superblock = &catalog->arenas[segment->medium].superblock;
+	const struct fc_superblock *superblock = &plan->catalog->arenas[medium].superblock;
 	uint64_t bytes;
-	if (fc_shape_bytes(&catalog->geometry, &segment->shape, superblock->align, &bytes) != FC_OK)
+	if (fc_shape_bytes(&plan->catalog->geometry, &plan->shape, superblock->align, &bytes) != FC_OK)
 		return FC_EFULL;
-	segment->header_bytes = fc_shape_header_bytes(&segment->shape, superblock->align);
-	segment->chunk_count = chunks_of(superblock, bytes);
-	return segment->chunk_count > catalog->arenas[segment->medium].chunk_count ? FC_EFULL : FC_OK;
-}
-
-/* Finds room, reclaiming whole sessions if need be. Space that is being freed is worth waiting for, but not for ever: a
- * medium that fails to write frees nothing. */
-int fc_segment_take_room(struct fc_catalog *catalog, struct fc_segment *segment, struct fc_reservation *reservation)
-{
-	struct fc_arena *arena = &catalog->arenas[segment->medium];
-	int code = fc_segment_place(catalog, segment);
-	if (code != FC_EFULL)
-		return code;
-	fc_reclaim_for(catalog, arena, segment->chunk_count);
-	code = fc_segment_place(catalog, segment);
-	if (code != FC_EFULL)
-		return code;
-	fc_commit_kick(arena);
-	bool is_coming = arena->batch != NULL && reservation->space_attempts++ < FC_SPACE_ATTEMPTS_MAX;
-	return is_coming ? FC_EAGAIN : FC_EFULL;
+	plan->chunks_measured += fc_room_chunks(superblock, bytes);
+	return FC_OK;
 }
 
 int fc_reservation_add(struct fc_catalog *catalog, struct fc_reservation *reservation, struct fc_segment *segment)
@@ -314,11 +277,28 @@ int fc_reservation_add(struct fc_catalog *catalog, struct fc_reservation *reserv
 	return FC_OK;
 }
 
+static int take_room(struct plan *plan, struct fc_segment *segment)
+{
+	struct fc_catalog *catalog = plan->catalog;
+	int code = fc_segment_measure(catalog, segment);
+	if (code == FC_OK) {
+		code = fc_owner_take_room(catalog, segment, plan->may_reclaim, plan->reservation);
+		plan->quota_need_bytes = code == FC_EFULL ? fc_segment_bytes(catalog, segment) : 0;
+	}
+	if (code == FC_OK)
+		code = plan->may_reclaim ? fc_segment_take_room(catalog, segment, plan->reservation, NULL)
+					 : fc_segment_place(catalog, segment);
+	plan->lacks_room |= code == FC_EFULL;
+	return code;
+}
+
 /* Makes plan->shape a reserved segment of the session, which adds path blocks [start, end). */
 static int grant(struct plan *plan, enum fc_medium medium, struct fc_session *session, uint64_t start, uint64_t end)
 {
 	struct fc_catalog *catalog = plan->catalog;
 	struct fc_segment *segment;
+	if (plan->is_measuring)
+		return measure(plan, medium);
 	int code = fc_segment_new(catalog, medium, &plan->shape, &segment);
 	if (code != FC_OK)
 		return code;
@@ -329,13 +309,7 @@ static int grant(struct plan *plan, enum fc_medium medium, struct fc_session *se
 	if (start > 0)
 		segment->parent = plan->turn->keys[start - 1];
 	fill_keys(plan, segment);
-	code = fc_segment_measure(catalog, segment);
-	if (code == FC_OK) {
-		code = fc_owner_take_room(catalog, segment, true, plan->reservation);
-		plan->quota_need_bytes = code == FC_EFULL ? fc_segment_bytes(catalog, segment) : 0;
-	}
-	if (code == FC_OK)
-		code = fc_segment_take_room(catalog, segment, plan->reservation);
+	code = take_room(plan, segment);
 	if (code == FC_OK)
 		code = fc_reservation_add(catalog, plan->reservation, segment);
 	if (code != FC_OK)
@@ -349,8 +323,10 @@ static void ungrant(struct plan *plan, uint32_t first)
 	struct fc_reservation *reservation = plan->reservation;
 	while (reservation->grant_count > first) {
 		struct fc_segment *segment = reservation->grants[--reservation->grant_count].placed.segment;
-		fc_session_drop_reserved(plan->catalog, segment->session);
+		struct fc_session *session = segment->session;
 		fc_segment_delete(plan->catalog, segment);
+		fc_session_drop_reserved(plan->catalog, session);
+		fc_session_settle(plan->catalog, session);
 	}
 }
 
@@ -363,7 +339,7 @@ static uint64_t segment_chunks(struct plan *plan, enum fc_medium medium, uint64_
 	if (add_all_groups(plan, start, end) != FC_OK ||
 	    fc_shape_bytes(&plan->catalog->geometry, &plan->shape, superblock->align, &bytes) != FC_OK)
 		return UINT64_MAX;
-	return chunks_of(superblock, bytes);
+	return fc_room_chunks(superblock, bytes);
 }
 
 /* Free space that is enough in sum may lie scattered, since sessions leave each other room to grow (space.h). Then a
@@ -438,28 +414,27 @@ static bool has_quota(const struct plan *plan)
 
 /* Bytes of the chunks of path blocks [start, end), in the segments that they would be now; 0 where nobody asks. One
  * that cannot be is refused when it is measured. */
-static uint64_t blocks_bytes(struct plan *plan, enum fc_medium medium, uint64_t start, uint64_t end)
+static uint64_t blocks_chunks(struct plan *plan, enum fc_medium medium, uint64_t start, uint64_t end)
 {
 	uint64_t chunks = 0;
-	for (uint64_t next; start < end && has_quota(plan); start = next) {
+	for (uint64_t next; start < end; start = next) {
 		next = segment_end(plan, medium, start, end);
 		chunks += segment_chunks(plan, medium, start, next);
 	}
-	return chunks * plan->catalog->arenas[medium].superblock.chunk_bytes;
+	return chunks;
 }
 
-/* False when `bytes` cannot fit whatever is reclaimed, since what the turn's own session has stays. So nothing is
- * reclaimed for a turn that is too large, or for copies that are only worth having. */
+static uint64_t blocks_bytes(struct plan *plan, enum fc_medium medium, uint64_t start, uint64_t end)
+{
+	uint64_t chunk_bytes = plan->catalog->arenas[medium].superblock.chunk_bytes;
+	return has_quota(plan) ? blocks_chunks(plan, medium, start, end) * chunk_bytes : 0;
+}
+
+/* False when `bytes` cannot fit whatever is reclaimed, since what is in use stays, and so the turn's own session and
+ * what it stands on. So nothing is reclaimed for a turn that is too large, or for copies that are only worth having. */
 static bool may_fit_quota(const struct plan *plan, uint64_t bytes)
 {
-	if (!has_quota(plan) || bytes == 0)
-		return true;
-	uint64_t own_bytes = 0;
-	fc_list_for_each(link, &plan->session->segments)
-	{
-		own_bytes += fc_segment_bytes(plan->catalog, fc_container_of(link, struct fc_segment, session_link));
-	}
-	return bytes <= plan->owner->bytes_max && own_bytes <= plan->owner->bytes_max - bytes;
+	return bytes == 0 || bytes <= fc_owner_room_max(plan->owner);
 }
 
 static int check_quota(struct plan *plan, uint64_t bytes)
@@ -467,132 +442,6 @@ static int check_quota(struct plan *plan, uint64_t bytes)
 	bool may_fit = may_fit_quota(plan, bytes);
 	plan->quota_need_bytes = may_fit ? 0 : bytes;
 	return may_fit ? FC_OK : FC_EFULL;
-}
-
-/* ---- the shared prompt ---- */
-
-static struct fc_session_id prompt_id(const struct plan *plan, uint64_t shared)
-{
-	return id_from_key(plan, plan->turn->keys[shared - 1], 0x70726f6d7074ull);
-}
-
-static bool has_copy_on_ssd(const struct fc_session *session, uint64_t block)
-{
-	fc_list_for_each(link, &session->segments)
-	{
-		const struct fc_segment *segment = fc_container_of(link, struct fc_segment, session_link);
-		if (segment->medium == FC_SSD && segment->start_block <= block &&
-		    block < fc_min_u64(segment->end_block, segment->sound_blocks))
-			return true;
-	}
-	return false;
-}
-
-/* Leading blocks of [0, shared) that a prompt's session has in this medium. A conversation's copy does not count: it
- * goes when the conversation goes. */
-static uint64_t prompt_prefix(const struct plan *plan, uint64_t shared, enum fc_medium medium)
-{
-	uint64_t block = 0;
-	const struct fc_session *own = shared == 0 ? NULL : fc_session_find(plan->catalog, prompt_id(plan, shared));
-	for (; block < fc_min_u64(plan->stored, shared); block++) {
-		const struct fc_segment *holder = holder_of(plan, block);
-		bool is_there = holder->medium == medium && holder->session->kind == FC_SESSION_PROMPT;
-		if (medium == FC_SSD && !is_there)
-			is_there = (holder->session->kind == FC_SESSION_PROMPT &&
-				    has_copy_on_ssd(holder->session, block)) ||
-				   (own != NULL && has_copy_on_ssd(own, block));
-		if (!is_there)
-			break;
-	}
-	return to_granule(plan, block);
-}
-
-static int grant_prompt(struct plan *plan, enum fc_medium medium, uint64_t from, uint64_t shared)
-{
-	struct fc_session *session;
-	int code = fc_session_obtain(plan->catalog, prompt_id(plan, shared), FC_SESSION_PROMPT, &session);
-	if (code != FC_OK)
-		return code;
-	uint64_t resume_at = is_resume_resident(plan, shared) ? shared : 0;
-	fc_session_add_reserved(plan->catalog, session); /* making room must not take it away */
-	code = grant_blocks(plan, medium, session, from, shared, resume_at);
-	fc_session_drop_reserved(plan->catalog, session);
-	fc_session_settle(plan->catalog, session);
-	return code;
-}
-
-/* First the copy that survives a restart, then the one that is read: it takes the names over (publish.c). Want of room
- * is no error here: the prompt then stays where it is, or goes with the turn. */
-static int plan_prompt(struct plan *plan)
-{
-	struct fc_catalog *catalog = plan->catalog;
-	uint64_t shared = to_granule(plan, fc_min_u64(plan->turn->shared_blocks, plan->end));
-	uint64_t memory_from = prompt_prefix(plan, shared, FC_MEMORY);
-	uint64_t ssd_from = prompt_prefix(plan, shared, FC_SSD);
-	bool is_volatile = !has_arena(catalog, FC_MEMORY) || !catalog->arenas[FC_MEMORY].is_durable;
-	bool needs_ssd =
-		has_arena(catalog, FC_SSD) && is_volatile && ssd_from < shared && plan->resident_from <= ssd_from;
-	bool needs_memory = has_arena(catalog, FC_MEMORY) && memory_from < shared && plan->resident_from <= memory_from;
-	uint64_t bytes = all_bytes(plan, plan->end - fc_max_u64(plan->stored, shared)) +
-			 (needs_ssd ? blocks_bytes(plan, FC_SSD, ssd_from, shared) : 0) +
-			 (needs_memory ? blocks_bytes(plan, FC_MEMORY, memory_from, shared) : 0);
-	int code = FC_OK;
-	if (!may_fit_quota(plan, bytes))
-		return FC_OK;
-	if (needs_ssd)
-		code = grant_prompt(plan, FC_SSD, ssd_from, shared);
-	if (code != FC_OK && code != FC_EFULL)
-		return code;
-	if (needs_memory)
-		code = grant_prompt(plan, FC_MEMORY, memory_from, shared);
-	if (plan->reservation->grant_count > 0)
-		plan->start = fc_max_u64(plan->start, shared);
-	return code == FC_EFULL ? FC_OK : code;
-}
-
-/* ---- the main segment ---- */
-
-/* Where on the path the run of blocks that ends before `end` and lies in one segment begins, not below `floor`. */
-static uint64_t run_start(const struct plan *plan, uint64_t end, uint64_t floor)
-{
-	const struct fc_segment *segment = holder_of(plan, end - 1);
-	while (end > floor && holder_of(plan, end - 1) == segment)
-		end--;
-	return end;
-}
-
-static bool is_own(const struct plan *plan, uint64_t block)
-{
-	return holder_of(plan, block)->session == plan->session;
-}
-
-/* First block of the session's own that lies in memory, in [floor, start); start if none. */
-static uint64_t first_own_in_memory(const struct plan *plan, uint64_t floor)
-{
-	uint64_t block = floor;
-	while (block < plan->start && !(is_own(plan, block) && holder_of(plan, block)->medium == FC_MEMORY))
-		block++;
-	return block;
-}
-
-static void absorb(struct plan *plan, uint64_t floor)
-{
-	const struct fc_catalog *catalog = plan->catalog;
-	bool must_leave_memory =
-		plan->medium == FC_SSD && has_arena(catalog, FC_MEMORY) && !catalog->arenas[FC_MEMORY].is_durable;
-	uint64_t must_reach = must_leave_memory ? first_own_in_memory(plan, floor) : plan->start;
-	uint64_t limit_bytes = all_bytes(plan, plan->end - plan->start);
-	while (plan->start > floor && is_own(plan, plan->start - 1)) {
-		uint64_t begin = run_start(plan, plan->start, floor);
-		uint64_t run_bytes = all_bytes(plan, plan->start - begin);
-		bool is_small = (double)run_bytes <= catalog->opts.consolidate_ratio * (double)limit_bytes &&
-				plan->end - begin <= catalog->segment_blocks_max;
-		bool has_source = plan->resident_from <= begin || holder_of(plan, begin)->medium == FC_MEMORY;
-		if (!has_source || (!is_small && plan->start <= must_reach))
-			return;
-		plan->start = begin;
-		limit_bytes += run_bytes;
-	}
 }
 
 /* ---- resume points ---- */
@@ -674,7 +523,7 @@ static int plan_resume(struct plan *plan)
 			code = add_points(plan, first, --end, &deepest);
 		if (code == FC_OK && plan->shape.range_count > 0) {
 			code = grant(plan, plan->medium, plan->session, deepest, deepest);
-			if (code == FC_OK)
+			if (code == FC_OK && !plan->is_measuring)
 				count_new_resume_bytes(plan);
 		}
 		if (code != FC_OK)
@@ -683,39 +532,230 @@ static int plan_resume(struct plan *plan)
 	return FC_OK;
 }
 
+/* ---- room for a piece ---- */
+
+static int grant_piece(struct plan *plan, const struct piece *piece)
+{
+	int code = grant_blocks(plan, piece->medium, piece->session, piece->start, piece->end, piece->resume_at);
+	return code == FC_OK && piece->has_points ? plan_resume(plan) : code;
+}
+
+/* Before anything is reclaimed for it: could all of it be had? */
+static int check_room(struct plan *plan, const struct piece *piece)
+{
+	const struct fc_arena *arena = &plan->catalog->arenas[piece->medium];
+	uint64_t chunk_bytes = arena->superblock.chunk_bytes;
+	plan->is_measuring = true;
+	plan->chunks_measured = 0;
+	plan->need_bytes = plan->room_bytes = 0;
+	int code = grant_piece(plan, piece);
+	plan->is_measuring = false;
+	if (code != FC_OK)
+		return code;
+	uint64_t room = fc_reclaim_room_max(arena);
+	plan->refused_by = piece->medium;
+	plan->need_bytes = plan->chunks_measured * chunk_bytes;
+	plan->room_bytes = room * chunk_bytes;
+	code = check_quota(plan, plan->need_bytes);
+	if (code == FC_OK && (room < plan->chunks_measured || room - plan->chunks_measured < piece->chunks_besides))
+		code = FC_EFULL;
+	return code;
+}
+
+/* All or none of it. */
+static int grant_with_room(struct plan *plan, const struct piece *piece)
+{
+	uint32_t first_grant = plan->reservation->grant_count;
+	uint64_t bytes_new = plan->reservation->bytes_new;
+	plan->lacks_room = false;
+	int code = grant_piece(plan, piece);
+	if (code == FC_EFULL && plan->lacks_room) {
+		ungrant(plan, first_grant);
+		plan->reservation->bytes_new = bytes_new;
+		code = check_room(plan, piece);
+		plan->may_reclaim = true;
+		if (code == FC_OK)
+			code = grant_piece(plan, piece);
+		plan->may_reclaim = false;
+	}
+	if (code != FC_OK) {
+		ungrant(plan, first_grant);
+		plan->reservation->bytes_new = bytes_new;
+	}
+	return code;
+}
+
+/* ---- the shared prompt ---- */
+
+static struct fc_session_id prompt_id(const struct plan *plan, uint64_t shared)
+{
+	return id_from_key(plan, plan->turn->keys[shared - 1], 0x70726f6d7074ull);
+}
+
+static bool has_copy_on_ssd(const struct fc_session *session, uint64_t block)
+{
+	fc_list_for_each(link, &session->segments)
+	{
+		const struct fc_segment *segment = fc_container_of(link, struct fc_segment, session_link);
+		if (segment->medium == FC_SSD && segment->start_block <= block &&
+		    block < fc_min_u64(segment->end_block, segment->sound_blocks))
+			return true;
+	}
+	return false;
+}
+
+/* Leading blocks of [0, shared) that a prompt's session has in this medium. A conversation's copy does not count: it
+ * goes when the conversation goes. */
+static uint64_t prompt_prefix(const struct plan *plan, uint64_t shared, enum fc_medium medium)
+{
+	uint64_t block = 0;
+	const struct fc_session *own = shared == 0 ? NULL : fc_session_find(plan->catalog, prompt_id(plan, shared));
+	for (; block < fc_min_u64(plan->stored, shared); block++) {
+		const struct fc_segment *holder = holder_of(plan, block);
+		bool is_there = holder->medium == medium && holder->session->kind == FC_SESSION_PROMPT;
+		if (medium == FC_SSD && !is_there)
+			is_there = (holder->session->kind == FC_SESSION_PROMPT &&
+				    has_copy_on_ssd(holder->session, block)) ||
+				   (own != NULL && has_copy_on_ssd(own, block));
+		if (!is_there)
+			break;
+	}
+	return to_granule(plan, block);
+}
+
+/* The turn chooses a medium later, and whatever that is may end on SSD. */
+static bool may_go_to(const struct plan *plan, enum fc_medium medium)
+{
+	return medium == FC_SSD || choose_medium(plan) == medium;
+}
+
+static int grant_prompt(struct plan *plan, enum fc_medium medium, uint64_t from, uint64_t shared)
+{
+	uint64_t rest = fc_max_u64(plan->stored, shared);
+	struct piece piece = {
+		.medium = medium,
+		.start = from,
+		.end = shared,
+		.resume_at = is_resume_resident(plan, shared) ? shared : 0,
+		.chunks_besides = may_go_to(plan, medium) ? blocks_chunks(plan, medium, rest, plan->end) : 0,
+	};
+	int code = fc_session_obtain(plan->catalog, prompt_id(plan, shared), FC_SESSION_PROMPT, &piece.session);
+	if (code != FC_OK)
+		return code;
+	struct fc_session *session = piece.session;
+	fc_session_add_reserved(plan->catalog, session); /* making room must not take it away */
+	code = grant_with_room(plan, &piece);
+	fc_session_drop_reserved(plan->catalog, session);
+	fc_session_settle(plan->catalog, session);
+	return code;
+}
+
+/* First the copy that survives a restart, then the one that is read: it takes the names over (publish.c). Want of room
+ * is no error here: the prompt then stays where it is, or goes with the turn. */
+static int plan_prompt(struct plan *plan)
+{
+	struct fc_catalog *catalog = plan->catalog;
+	uint64_t shared = to_granule(plan, fc_min_u64(plan->turn->shared_blocks, plan->end));
+	uint64_t memory_from = prompt_prefix(plan, shared, FC_MEMORY);
+	uint64_t ssd_from = prompt_prefix(plan, shared, FC_SSD);
+	bool is_volatile = !has_arena(catalog, FC_MEMORY) || !catalog->arenas[FC_MEMORY].is_durable;
+	bool needs_ssd =
+		has_arena(catalog, FC_SSD) && is_volatile && ssd_from < shared && plan->resident_from <= ssd_from;
+	bool needs_memory = has_arena(catalog, FC_MEMORY) && memory_from < shared && plan->resident_from <= memory_from;
+	uint64_t bytes = all_bytes(plan, plan->end - fc_max_u64(plan->stored, shared)) +
+			 (needs_ssd ? blocks_bytes(plan, FC_SSD, ssd_from, shared) : 0) +
+			 (needs_memory ? blocks_bytes(plan, FC_MEMORY, memory_from, shared) : 0);
+	int code = FC_OK;
+	if (!may_fit_quota(plan, bytes))
+		return FC_OK;
+	if (needs_ssd)
+		code = grant_prompt(plan, FC_SSD, ssd_from, shared);
+	if (code != FC_OK && code != FC_EFULL)
+		return code;
+	if (needs_memory)
+		code = grant_prompt(plan, FC_MEMORY, memory_from, shared);
+	if (plan->reservation->grant_count > 0)
+		plan->start = fc_max_u64(plan->start, shared);
+	return code == FC_EFULL ? FC_OK : code;
+}
+
+/* ---- the main segment ---- */
+
+/* Where on the path the run of blocks that ends before `end` and lies in one segment begins, not below `floor`. */
+static uint64_t run_start(const struct plan *plan, uint64_t end, uint64_t floor)
+{
+	const struct fc_segment *segment = holder_of(plan, end - 1);
+	while (end > floor && holder_of(plan, end - 1) == segment)
+		end--;
+	return end;
+}
+
+static bool is_own(const struct plan *plan, uint64_t block)
+{
+	return holder_of(plan, block)->session == plan->session;
+}
+
+/* First block of the session's own that lies in memory, in [floor, start); start if none. */
+static uint64_t first_own_in_memory(const struct plan *plan, uint64_t floor)
+{
+	uint64_t block = floor;
+	while (block < plan->start && !(is_own(plan, block) && holder_of(plan, block)->medium == FC_MEMORY))
+		block++;
+	return block;
+}
+
+static void absorb(struct plan *plan, uint64_t floor)
+{
+	const struct fc_catalog *catalog = plan->catalog;
+	bool must_leave_memory =
+		plan->medium == FC_SSD && has_arena(catalog, FC_MEMORY) && !catalog->arenas[FC_MEMORY].is_durable;
+	uint64_t must_reach = must_leave_memory ? first_own_in_memory(plan, floor) : plan->start;
+	uint64_t limit_bytes = all_bytes(plan, plan->end - plan->start);
+	while (plan->start > floor && is_own(plan, plan->start - 1)) {
+		uint64_t begin = run_start(plan, plan->start, floor);
+		uint64_t run_bytes = all_bytes(plan, plan->start - begin);
+		bool is_small = (double)run_bytes <= catalog->opts.consolidate_ratio * (double)limit_bytes &&
+				plan->end - begin <= catalog->segment_blocks_max;
+		bool has_source = plan->resident_from <= begin || holder_of(plan, begin)->medium == FC_MEMORY;
+		if (!has_source || (!is_small && plan->start <= must_reach))
+			return;
+		plan->start = begin;
+		limit_bytes += run_bytes;
+	}
+}
+
 /* ---- the turn: main segment and resume points together ---- */
 
 /* On one medium; all or none. */
 static int plan_turn_on(struct plan *plan, enum fc_medium medium, bool may_absorb)
 {
-	uint32_t prompt_grants = plan->reservation->grant_count;
-	uint64_t floor = prompt_grants > 0 ? to_granule(plan, fc_min_u64(plan->turn->shared_blocks, plan->end)) : 0;
+	bool has_prompt = plan->reservation->grant_count > 0;
+	uint64_t floor = has_prompt ? to_granule(plan, fc_min_u64(plan->turn->shared_blocks, plan->end)) : 0;
 	uint64_t unabsorbed = plan->start;
 	plan->medium = medium;
 	if (may_absorb && plan->start < plan->end)
 		absorb(plan, floor);
 	if (!may_fit_quota(plan, blocks_bytes(plan, medium, plan->start, plan->end)))
 		plan->start = unabsorbed;
+	struct piece piece = {
+		.medium = medium,
+		.session = plan->session,
+		.start = plan->start,
+		.end = plan->end,
+		.has_points = plan->catalog->has_resume_groups,
+	};
 	int code = check_quota(plan, blocks_bytes(plan, medium, plan->start, plan->end));
 	if (code == FC_OK)
-		code = grant_blocks(plan, medium, plan->session, plan->start, plan->end, 0);
-	if (code == FC_OK && plan->catalog->has_resume_groups)
-		code = plan_resume(plan);
-	if (code != FC_OK) {
-		ungrant(plan, prompt_grants);
+		code = grant_with_room(plan, &piece);
+	if (code != FC_OK)
 		plan->start = unabsorbed;
-	}
 	return code;
 }
 
 static int plan_turn(struct plan *plan)
 {
 	struct fc_catalog *catalog = plan->catalog;
-	const struct fc_turn *turn = plan->turn;
-	enum fc_medium medium = fc_placement_choose(
-		&catalog->opts, turn->turn, plan->end * catalog->geometry.block_tokens, turn->previous_reply_tokens);
-	if (!has_arena(catalog, medium))
-		medium = medium == FC_SSD ? FC_MEMORY : FC_SSD;
+	enum fc_medium medium = choose_medium(plan);
 	int code = plan_turn_on(plan, medium, true);
 	if (code == FC_EFULL && medium == FC_MEMORY && has_arena(catalog, FC_SSD)) {
 		medium = FC_SSD;
@@ -728,17 +768,38 @@ static int plan_turn(struct plan *plan)
 
 /* ---- all of it ---- */
 
+/* A resume point that is stored is not written again, so it has to stay as well. Windows of neighbours overlap. */
+static int add_stored_points(struct plan *plan, uint32_t group)
+{
+	const struct fc_turn *turn = plan->turn;
+	uint64_t from = 0;
+	for (uint64_t i = 0; i <= turn->resume_point_count; i++) {
+		uint64_t first, count, point = i < turn->resume_point_count ? turn->resume_points[i] : plan->end;
+		if (!is_resume_stored(plan, point))
+			continue;
+		fc_group_needed(&plan->catalog->geometry, group, point, &first, &count);
+		uint64_t end = first + count;
+		first = fc_max_u64(first, from);
+		from = fc_max_u64(from, end);
+		int code = fc_match_add_spans(plan->catalog, &plan->reservation->sources, turn->keys, group, first,
+					      end - fc_min_u64(first, end));
+		if (code != FC_OK)
+			return code;
+	}
+	return FC_OK;
+}
+
 static int lease_sources(struct plan *plan)
 {
 	struct fc_path *sources = &plan->reservation->sources;
 	const struct fc_geometry *geometry = &plan->catalog->geometry;
 	fc_path_reset(sources);
 	for (uint32_t group = geometry->group_count; group-- > 0;) {
-		if (geometry->groups[group].rule != FC_RULE_ALL)
-			continue;
 		/* Group 0 last: it leaves its locations in the scratch for the rest of the plan. */
-		int code = fc_match_add_spans(plan->catalog, sources, plan->turn->keys, group, 0,
-					      plan->stored / fc_group_span(geometry, group));
+		int code = geometry->groups[group].rule != FC_RULE_ALL
+				   ? add_stored_points(plan, group)
+				   : fc_match_add_spans(plan->catalog, sources, plan->turn->keys, group, 0,
+							plan->stored / fc_group_span(geometry, group));
 		if (code != FC_OK)
 			return code;
 	}
@@ -764,11 +825,14 @@ static int make_plan(struct plan *plan)
 	plan->start = plan->stored;
 	reservation->blocks_new = plan->end - plan->stored;
 	reservation->bytes_new = all_bytes(plan, reservation->blocks_new);
-	code = check_quota(plan, reservation->bytes_new);
-	if (code == FC_OK)
-		code = plan_prompt(plan);
+	code = plan_prompt(plan);
 	if (code == FC_OK)
 		code = plan_turn(plan);
+	if (code == FC_EFULL && reservation->grant_count > 0) { /* the copy of the prompt is only worth having */
+		ungrant(plan, 0);
+		plan->start = plan->stored;
+		code = plan_turn(plan);
+	}
 	fc_session_drop_reserved(plan->catalog, plan->session);
 	fc_session_settle(plan->catalog, plan->session); /* a new one goes again if nothing of it was granted */
 	return code;
@@ -779,6 +843,14 @@ static void refuse(const struct plan *plan)
 	struct fc_owner_state *owner = plan->owner;
 	unsigned long long bytes_new = plan->reservation->bytes_new;
 	plan->catalog->saves_refused++;
+	if (plan->quota_need_bytes == 0 && plan->need_bytes > plan->room_bytes) {
+		fc_error_set(plan->error, FC_EFULL,
+			     "save: %llu new bytes do not fit: %s needs %llu bytes for them, and at most %llu can be "
+			     "had; the rest is in use, or this session's own",
+			     bytes_new, plan->refused_by == FC_SSD ? "SSD" : "memory",
+			     (unsigned long long)plan->need_bytes, (unsigned long long)plan->room_bytes);
+		return;
+	}
 	if (plan->quota_need_bytes == 0) {
 		fc_error_set(plan->error, FC_EFULL, "save: %llu new bytes do not fit: nothing more can be reclaimed",
 			     bytes_new);
@@ -806,6 +878,7 @@ int fc_catalog_reserve(struct fc_catalog *catalog, const struct fc_turn *turn, s
 	fc_check(reservation->grant_count == 0 && !fc_link_is_linked(&reservation->wait_link));
 	reservation->session = turn->session;
 	reservation->keys = turn->keys;
+	reservation->key_count = plan.end;
 	reservation->blocks_new = reservation->bytes_new = reservation->segments_absorbed = 0;
 	reservation->durable_pending = 0;
 	reservation->durable_code = FC_OK;
@@ -821,6 +894,6 @@ int fc_catalog_reserve(struct fc_catalog *catalog, const struct fc_turn *turn, s
 		refuse(&plan);
 	fc_reservation_undo(catalog, reservation);
 	if (code == FC_EAGAIN)
-		fc_list_push(&catalog->space_waiters, &reservation->wait_link);
+		fc_space_wait(catalog, reservation);
 	return code;
 }

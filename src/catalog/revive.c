@@ -36,6 +36,8 @@ static bool revive(struct fc_catalog *catalog, struct fc_segment *segment, struc
 		fc_session_settle(catalog, session);
 		return false;
 	}
+	if (segment->lease_count == 0)
+		catalog->arenas[segment->medium].chunks_leaving -= segment->chunk_count;
 	fc_list_remove(&segment->pin_link);
 	segment->state = segment->was_durable ? FC_SEGMENT_DURABLE : FC_SEGMENT_VISIBLE;
 	if (segment->owner != NULL)

@@ -95,6 +95,8 @@ void fc_segment_delete(struct fc_catalog *catalog, struct fc_segment *segment)
 		arena->owner[segment->chunk_first] = 0;
 		fc_space_give(&arena->space, segment->chunk_first, segment->chunk_count);
 		arena->chunks_used -= segment->chunk_count - (fc_is_planted(FC_PLANT_CHUNK_COUNT) ? 1 : 0);
+		if (segment->state == FC_SEGMENT_RETIRED)
+			arena->chunks_leaving -= segment->chunk_count;
 		if (segment->owner != NULL) {
 			segment->owner->bytes_used -= fc_segment_bytes(catalog, segment);
 			if (segment->state == FC_SEGMENT_RETIRED)
@@ -155,6 +157,7 @@ void fc_segment_adopt(struct fc_catalog *catalog, struct fc_segment *segment, st
 	session->backup_count += segment->is_backup;
 	arena->segment_count++;
 	arena->chunks_linked += segment->chunk_count;
+	session->chunks[segment->medium] += segment->chunk_count;
 	fc_reclaim_segments_changed(catalog, session);
 }
 
@@ -257,7 +260,14 @@ static void unlink_from_session(struct fc_catalog *catalog, struct fc_segment *s
 	session->backup_count -= segment->is_backup;
 	catalog->arenas[segment->medium].segment_count--;
 	catalog->arenas[segment->medium].chunks_linked -= segment->chunk_count;
+	session->chunks[segment->medium] -= segment->chunk_count;
 	fc_reclaim_segments_changed(catalog, session);
+}
+
+void fc_segment_leave(struct fc_catalog *catalog, struct fc_segment *segment)
+{
+	segment->session = NULL;
+	catalog->arenas[segment->medium].chunks_leaving += segment->chunk_count;
 }
 
 void fc_segment_retire(struct fc_catalog *catalog, struct fc_segment *segment)
@@ -271,7 +281,7 @@ void fc_segment_retire(struct fc_catalog *catalog, struct fc_segment *segment)
 		segment->owner->bytes_leaving += fc_segment_bytes(catalog, segment);
 	struct fc_session *session = segment->session;
 	if (segment->lease_count == 0)
-		segment->session = NULL;
+		fc_segment_leave(catalog, segment);
 	fc_session_settle(catalog, session);
 	fc_segment_settle(catalog, segment);
 }

@@ -94,6 +94,8 @@ static void count_dependent(struct fc_catalog *catalog, const struct fc_dep *dep
 {
 	struct fc_session *on = dep->on;
 	on->dependent_count += (uint32_t)sign;
+	if (dep->from->owner != on->owner)
+		on->foreign_count += (uint32_t)sign;
 	if (dep->from->is_busy)
 		on->busy_dependent_count += (uint32_t)sign;
 	fc_reclaim_sort(catalog, on);

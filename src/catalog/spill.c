@@ -45,9 +45,10 @@ static struct fc_segment *next_to_spill(struct fc_catalog *catalog)
 	return segment;
 }
 
-void fc_spill_want(struct fc_catalog *catalog, struct fc_session *session)
+void fc_spill_want(struct fc_catalog *catalog, struct fc_session *session, bool is_for_room)
 {
 	fc_check(session->segment_count[FC_MEMORY] > 0);
+	session->is_spilled_for_room = is_for_room;
 	if (!fc_link_is_linked(&session->spill_link))
 		fc_list_push(&catalog->spills, &session->spill_link);
 }
@@ -74,7 +75,7 @@ static int reserve_copy(struct fc_catalog *catalog, const struct fc_segment *ori
 		*is_over_quota = code == FC_EFULL;
 	}
 	if (code == FC_OK)
-		code = fc_segment_take_room(catalog, copy, reservation);
+		code = fc_segment_take_room(catalog, copy, reservation, original->session);
 	if (code != FC_OK) {
 		fc_segment_delete(catalog, copy);
 		return code;
@@ -124,13 +125,15 @@ int fc_catalog_spill_next(struct fc_catalog *catalog, struct fc_path *from, stru
 	fc_session_keep(session);
 	fc_catalog_release(catalog, from);
 	if (code == FC_EAGAIN)
-		fc_list_push(&catalog->space_waiters, &reservation->wait_link);
+		fc_space_wait(catalog, reservation);
 	if (code == FC_EFULL) {
 		/* No room on SSD either: then it goes as the setting `drop` would have it. Over its owner's quota it
-		 * stays: if memory is full, reclaim will find that it cannot be moved. */
+		 * stays: if memory is full, reclaim will find that it cannot be moved. And so does one that is only
+		 * wanted elsewhere, or in which something was saved since: it is not the one that can be spared. */
 		code = FC_EAGAIN;
 		fc_list_remove(&session->spill_link);
-		if (!is_over_quota && session->lease_count == 0 && session->dependent_count == 0)
+		if (session->is_spilled_for_room && !is_over_quota && session->lease_count == 0 &&
+		    session->dependent_count == 0)
 			fc_reclaim_counted(catalog, &catalog->arenas[FC_MEMORY], session);
 	}
 	fc_session_let_go(catalog, session);

@@ -16,7 +16,7 @@ enum fc_segment_state {
 	FC_SEGMENT_RETIRED = 4,
 };
 
-#define FC_SPACE_ATTEMPTS_MAX 64u /* so often a turn waits for space that is being freed */
+#define FC_SPACE_STALLS_MAX 64u /* so often in a row a turn waits for space while nothing becomes free */
 
 /* An owner, as the options say, and what it has. */
 struct fc_owner_state {
@@ -27,6 +27,7 @@ struct fc_owner_state {
 	/* exact counters */
 	uint64_t bytes_used;
 	uint64_t bytes_leaving; /* of these, in segments that are RETIRED */
+	uint64_t bytes_to_go;   /* of these, in sessions of the order */
 	uint64_t bytes_opened;  /* used when the arenas were opened */
 	uint64_t sessions_reclaimed, saves_refused;
 };
@@ -77,7 +78,8 @@ struct fc_session {
 	struct fc_owner_state *owner;            /* NULL: nobody */
 	struct fc_link segments;                 /* by time of commit */
 	uint64_t segment_count[FC_MEDIUM_COUNT]; /* linked ones, backups included */
-	uint64_t backup_count;                   /* of these, with is_backup */
+	uint64_t chunks[FC_MEDIUM_COUNT];        /* of these */
+	uint64_t backup_count;                   /* of the segments, with is_backup */
 	uint64_t reserved_count;                 /* RESERVED segments: an empty session lives while it has some */
 	uint64_t keep_count;                     /* so many of the callers above still look at it: it is not deleted */
 	uint64_t turns;
@@ -90,17 +92,20 @@ struct fc_session {
 	struct fc_link dependents;     /* deps of others on this one */
 	uint32_t dependent_count;      /* of these, not loose */
 	uint32_t busy_dependent_count; /* of these, of sessions with is_busy */
+	uint32_t foreign_count;        /* of these, of another owner's sessions */
 	struct fc_link spill_link;     /* catalog->spills, while its memory is to go to SSD */
 	uint32_t spill_failures;       /* since it was last put there */
+	bool is_spilled_for_room;      /* wanted by reclaim, and nothing was saved in it since: it may go for good */
 
 	/* reclaim.c: what follows from the above, and its place among what may be reclaimed */
 	bool is_busy;                                /* leased or reserved */
 	bool is_backed_up;                           /* all of its memory has a whole backup of its own */
 	struct fc_order_node order[FC_MEDIUM_COUNT]; /* arena->order */
 	struct fc_order_node owner_order;            /* owner->order */
+	uint64_t chunks_to_go[FC_MEDIUM_COUNT];      /* as counted in the arena */
+	uint64_t bytes_to_go;                        /* as counted in the owner */
 	struct fc_order_node affected;               /* catalog->affected, by used_seq */
 	struct fc_link work_link;                    /* catalog->work */
-	uint64_t mark;                               /* with catalog->mark */
 };
 
 struct fc_arena {
@@ -126,6 +131,9 @@ struct fc_arena {
 	uint64_t chunks_used;
 	uint64_t chunks_freeing; /* of these, on their way to be free */
 	uint64_t chunks_linked;  /* of these, in segments of sessions: not reserved, and not retired */
+	uint64_t chunks_leaving; /* of these, retired, and read by nobody */
+	uint64_t chunks_to_go;   /* of those linked, in sessions of the order that are not in use */
+	uint64_t chunks_awaited; /* what those in catalog->space_waiters want here */
 	uint64_t bytes_stored;
 	uint64_t blocks_named;
 	uint64_t segment_count;
@@ -152,7 +160,6 @@ struct fc_catalog {
 	uint64_t session_bucket_count, session_count;
 	struct fc_link sessions; /* all, least recently used first */
 	uint64_t use_seq;
-	uint64_t mark;
 	struct fc_order affected;   /* by a loss that is being worked off (reclaim.c) */
 	struct fc_link work;        /* sessions that are still to be looked at for it */
 	uint64_t sessions_examined; /* so often reclaim, or what follows from a loss, has looked at a session */
@@ -161,6 +168,7 @@ struct fc_catalog {
 	uint32_t owner_count;
 
 	struct fc_link space_waiters; /* reservations after FC_EAGAIN */
+	uint64_t chunks_freed;        /* that were on their way to be free, and are: never falls */
 	struct fc_link spills;        /* sessions whose memory is to go to SSD, in the order they were asked to */
 	uint64_t lease_count;
 	uint64_t sessions_cut, saves_refused, recovered_segments, dropped_segments;
@@ -202,6 +210,8 @@ bool fc_segment_is_orphan(const struct fc_catalog *catalog, const struct fc_segm
 bool fc_segment_is_named(struct fc_catalog *catalog, struct fc_segment *segment, uint64_t entry);
 /* Out of the session and the index; freed when nothing holds it any more. */
 void fc_segment_retire(struct fc_catalog *catalog, struct fc_segment *segment);
+/* It is RETIRED, and nobody reads it any more. */
+void fc_segment_leave(struct fc_catalog *catalog, struct fc_segment *segment);
 /* Frees a RETIRED segment if nothing holds it. */
 void fc_segment_settle(struct fc_catalog *catalog, struct fc_segment *segment);
 struct fc_placed fc_segment_placed(struct fc_catalog *catalog, struct fc_segment *segment);
@@ -251,17 +261,26 @@ FC_MUST_USE int fc_match_add_spans(struct fc_catalog *catalog, struct fc_path *p
 void fc_path_reset(struct fc_path *path);
 void fc_path_lease(struct fc_catalog *catalog, struct fc_path *path);
 
-/* reserve.c: path blocks of a segment none of whose layer areas is longer than `area_bytes_max`, resume blocks
- * included; at least one granule. */
-uint64_t fc_segment_blocks_max(const struct fc_geometry *geometry, uint64_t area_bytes_max);
-/* Notes a placed segment as the reservation's. */
+/* reserve.c: notes a placed segment as the reservation's. */
 FC_MUST_USE int fc_reservation_add(struct fc_catalog *catalog, struct fc_reservation *reservation,
 				   struct fc_segment *segment);
 
-/* reserve.c: how long its header and how many chunks it is. FC_EFULL when it could never fit. */
+/* room.c: path blocks of a segment none of whose layer areas is longer than `area_bytes_max`, resume blocks included;
+ * at least one granule. */
+uint64_t fc_segment_blocks_max(const struct fc_geometry *geometry, uint64_t area_bytes_max);
+uint64_t fc_room_chunks(const struct fc_superblock *superblock, uint64_t bytes);
+/* How long its header and how many chunks it is. FC_EFULL when it could never fit. */
 FC_MUST_USE int fc_segment_measure(struct fc_catalog *catalog, struct fc_segment *segment);
+/* Places it, and reclaims for that what was used before `before`, or anything where that is NULL. FC_EFULL; FC_EAGAIN
+ * when it is worth waiting: then the reservation goes to fc_space_wait(). */
 FC_MUST_USE int fc_segment_take_room(struct fc_catalog *catalog, struct fc_segment *segment,
-				     struct fc_reservation *reservation);
+				     struct fc_reservation *reservation, const struct fc_session *before);
+/* Something is on its way to be free, and that has not been waited for in vain too often. */
+bool fc_space_is_worth_waiting(struct fc_catalog *catalog, struct fc_reservation *reservation);
+void fc_space_wait(struct fc_catalog *catalog, struct fc_reservation *reservation);
+void fc_space_wait_no_more(struct fc_catalog *catalog, struct fc_reservation *reservation);
+/* All of them are tried again. */
+void fc_space_wake(struct fc_catalog *catalog);
 
 /* publish.c: what an abort does, but wakes nobody: who waits for space waits for a batch (commit.c), and each try
  * counts against it. */
@@ -279,6 +298,8 @@ struct fc_owner_state *fc_owner_find(const struct fc_catalog *catalog, uint16_t 
 /* All segments of the arenas are counted. */
 void fc_owners_opened(struct fc_catalog *catalog);
 bool fc_owner_has_room(const struct fc_owner_state *owner, uint64_t bytes); /* NULL has no limit */
+/* What it could use more, at most, if all of its sessions that may be reclaimed were. NULL has no limit. */
+uint64_t fc_owner_room_max(const struct fc_owner_state *owner);
 /* Makes room in the quota of the segment's owner, which the segment must not yet use. FC_EFULL, FC_EAGAIN as in
  * fc_segment_take_room(). */
 FC_MUST_USE int fc_owner_take_room(struct fc_catalog *catalog, const struct fc_segment *segment, bool may_reclaim,
@@ -293,6 +314,9 @@ enum fc_medium fc_placement_choose(const struct fc_catalog_opts *opts, uint64_t 
 /* Where the session belongs in the order of the medium's arena, and of its owner; 0: nowhere. */
 uint64_t fc_reclaim_rank(const struct fc_catalog *catalog, const struct fc_session *session, enum fc_medium medium);
 uint64_t fc_reclaim_owner_rank(const struct fc_session *session);
+/* What its going would bring, where it has a place. */
+uint64_t fc_reclaim_chunks_to_go(const struct fc_session *session, enum fc_medium medium);
+uint64_t fc_reclaim_bytes_to_go(const struct fc_catalog *catalog, const struct fc_session *session);
 /* All of its memory has a whole backup of its own: the scan behind session->is_backed_up. */
 bool fc_reclaim_has_backups(const struct fc_session *session);
 /* After anything that the ranks depend on has changed. */
@@ -301,10 +325,16 @@ void fc_reclaim_sort(struct fc_catalog *catalog, struct fc_session *session);
 void fc_reclaim_segments_changed(struct fc_catalog *catalog, struct fc_session *session);
 /* It is about to be deleted. */
 void fc_reclaim_forget(struct fc_catalog *catalog, struct fc_session *session);
-/* Retires whole sessions, oldest first, until `chunks_wanted` more chunks are free or on their way to be. */
-void fc_reclaim_for(struct fc_catalog *catalog, struct fc_arena *arena, uint64_t chunks_wanted);
-/* Keeps use below the high watermark. */
-void fc_reclaim_to_watermark(struct fc_catalog *catalog, struct fc_arena *arena);
+/* Retires whole sessions, oldest first, until `chunks_wanted` more chunks are free or on their way to be, besides those
+ * that others wait for. With `before`, none that was used after that session. */
+void fc_reclaim_for(struct fc_catalog *catalog, struct fc_arena *arena, uint64_t chunks_wanted,
+		    const struct fc_session *before);
+/* Chunks that could be had, free ones included, if all were reclaimed that may be. */
+uint64_t fc_reclaim_room_max(const struct fc_arena *arena);
+/* Some arena is used beyond its high watermark. */
+bool fc_reclaim_is_wanted(const struct fc_catalog *catalog);
+/* Keeps use below the high watermark, of all arenas. */
+void fc_reclaim_to_watermarks(struct fc_catalog *catalog);
 /* Frees the session and all that stand on it; none of them is leased. */
 void fc_reclaim_session(struct fc_catalog *catalog, struct fc_session *session);
 /* The same for want of room in `arena`, which counts it. */
@@ -321,8 +351,8 @@ void fc_reclaim_orphans(struct fc_catalog *catalog, struct fc_session *session);
  * else names their blocks. `lost` is the session whose segment has just been withdrawn. */
 void fc_revive_replaced(struct fc_catalog *catalog, struct fc_session *lost);
 
-/* spill.c: the session's memory is to go to SSD; it has some. */
-void fc_spill_want(struct fc_catalog *catalog, struct fc_session *session);
+/* spill.c: the session's memory is to go to SSD; it has some. `is_for_room`: or nowhere, if it finds none there. */
+void fc_spill_want(struct fc_catalog *catalog, struct fc_session *session, bool is_for_room);
 /* A copy could not be written, or not made durable. After a few the session wants it no more. */
 void fc_spill_has_failed(struct fc_session *session);
 
@@ -333,9 +363,6 @@ void fc_free_queue(struct fc_catalog *catalog, struct fc_segment *segment);
 /* Starts a batch if there is something to do and none runs: after one that failed. */
 void fc_commit_kick(struct fc_arena *arena);
 void fc_commit_deinit(struct fc_arena *arena);
-/* The waiters for space are tried again. */
-void fc_space_wake(struct fc_catalog *catalog);
-
 /* rebuild.c: after the segments of all arenas are there, with their chunks and sessions but not adopted */
 FC_MUST_USE int fc_rebuild(struct fc_catalog *catalog);
 

@@ -605,6 +605,20 @@ void fc_sim_promises_check(struct fc_sim *sim, bool is_excused)
 
 /* ---- ends of requests ---- */
 
+/* However full the store is: what a save asks for is never what makes room for it. In a wired world the word of it
+ * travels, and the next save may have come meanwhile. */
+void fc_sim_check_saved(struct fc_sim *sim, const struct fc_sim_client *client)
+{
+	uint32_t node = fc_sim_model_ancestor(&sim->model, client->reply_tip, (uint32_t)client->saved_blocks);
+	bool is_excused = sim->is_wired || fc_sim_cuts(sim) != client->cuts || fc_sim_fired(sim) != client->fired;
+	if (!is_excused && !is_stored(sim, node))
+		fc_sim_broken(
+			&sim->notes,
+			"client %u: path %u is acknowledged, and at that moment %llu of its %llu blocks are there",
+			client->number, node, (unsigned long long)fc_sim_matched(sim, node, 0),
+			(unsigned long long)client->saved_blocks);
+}
+
 static bool may_run_out_of_time(const struct fc_sim *sim)
 {
 	const double *probability = sim->faults.probability;

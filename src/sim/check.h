@@ -46,6 +46,8 @@ void fc_sim_promises_take(struct fc_sim *sim);
 void fc_sim_promises_check(struct fc_sim *sim, bool is_excused);
 
 /* A save: may this code be its end? */
+/* A save has just been acknowledged: what it saved is there. */
+void fc_sim_check_saved(struct fc_sim *sim, const struct fc_sim_client *client);
 void fc_sim_check_save_code(struct fc_sim *sim, const struct fc_sim_client *client, int code);
 void fc_sim_check_load_code(struct fc_sim *sim, const struct fc_sim_client *client, int code);
 

@@ -64,6 +64,7 @@ static void note_beginning(struct fc_sim *sim, struct fc_sim_client *client)
 			       engine->deaf_until_ns > sim->notes.now_ns || sim->daemon.is_fenced))
 		client->disturbances = UINT64_MAX; /* it begins disturbed */
 	client->cuts = fc_sim_cuts(sim);
+	client->fired = fc_sim_fired(sim);
 	client->saved_reclaims = fc_sim_reclaims(sim);
 }
 
@@ -386,6 +387,7 @@ static void on_saved(struct fc_sim *sim, struct fc_sim_client *client, const str
 	if (result->blocks_new > client->saved_blocks)
 		fc_sim_broken(&sim->notes, "client %u: %llu blocks are new of %llu", client->number,
 			      (unsigned long long)result->blocks_new, (unsigned long long)client->saved_blocks);
+	fc_sim_check_saved(sim, client);
 	client->durable_from = (uint32_t)(client->saved_blocks - result->blocks_new) + 1;
 	set_saved(sim, client, client->saved_blocks);
 	set_durable(sim, client, false);

@@ -56,6 +56,7 @@ static const char *const names[FC_PLANT_COUNT] = {
 	[FC_PLANT_NUMBERS_ANEW] = "numbers-anew",
 	[FC_PLANT_NOT_ASKED_AGAIN] = "not-asked-again",
 	[FC_PLANT_ANY_NAME] = "any-name",
+	[FC_PLANT_RECLAIM_SAVED] = "reclaim-saved",
 };
 
 const char *fc_sim_plant_name(int plant)

@@ -170,7 +170,7 @@ struct fc_sim_client {
 	bool is_started_when_ready, has_timeout, has_ended, is_taken, is_ready_told, is_cancelled;
 	uint64_t matched_blocks, loaded_blocks;
 	uint32_t next_layer;
-	uint64_t cuts;                 /* of the run when it was submitted */
+	uint64_t cuts, fired;          /* of the run when it was submitted */
 	uint64_t losses, disturbances; /* of the run, of the engine, when the load or the save was submitted */
 	enum fc_load_state seen_state; /* before the step */
 	uint32_t seen_attempts;

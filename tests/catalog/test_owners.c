@@ -397,7 +397,7 @@ static void a_turn_larger_than_the_quota_takes_nobody(void **state)
 	put_for(&put, RED, 3, 0, keys[3], 12);
 	assert_int_equal(put_reserve(&put), FC_EFULL);
 	assert_string_equal(put.error.text,
-			    "save: 20400 new bytes: owner 7 may use 16384, uses 8192, needs 20400 more, "
+			    "save: 20400 new bytes: owner 7 may use 16384, uses 8192, needs 24576 more, "
 			    "and nothing more of its own can be reclaimed");
 	put_deinit(&put);
 	/* Nor does one that is too large with what its own session has. */

@@ -2,6 +2,7 @@
  * branches, evictions, damage and power failures, against a model that knows three things:
  *
  *   - what is read back has the bytes of its key, also at the end of a lease
+ *   - what was saved is there when the commit returns, and a turn that is refused without a wait takes nobody
  *   - a session that has not been reported lost has every path that it saved, to its end
  *   - after a power failure, that is so for every session whose last save was durable and lay on SSD
  *
@@ -186,6 +187,12 @@ static uint64_t stored_quietly(struct run *run, const struct fc_key *keys, uint6
 	return blocks;
 }
 
+static uint64_t sessions_reclaimed(const struct run *run)
+{
+	struct fc_stats stats = world_stats(&run->world);
+	return stats.media[FC_MEMORY].sessions_reclaimed + stats.media[FC_SSD].sessions_reclaimed;
+}
+
 static void begin_put(struct run *run)
 {
 	struct open_put *open = free_put(run);
@@ -217,9 +224,12 @@ static void begin_put(struct run *run)
 			open->put.turn.resident[group].first_block = have / span;
 			open->put.turn.resident[group].count -= have / span;
 		}
+	uint64_t reclaimed = sessions_reclaimed(run);
 	int code = put_reserve(&open->put);
 	if (code != FC_OK) {
 		run->refused++;
+		if (code == FC_EFULL && open->put.reservation.space_attempts == 0)
+			assert_int_equal(sessions_reclaimed(run), reclaimed);
 		session->tip_count = 0; /* the model follows no branch of it any more */
 		begin_session(run, session);
 		return;
@@ -272,13 +282,13 @@ static void end_put(struct run *run, struct open_put *open)
 		return;
 	}
 	uint64_t blocks_new = open->put.reservation.blocks_new;
-	/* Remembered before the commit: its own reclaim may take the session away again. */
 	if (blocks_new > 0 && !session->is_twin)
 		remember_tip(session, open->keys, open->put.turn.key_count);
 	if (put_commit(&open->put) != FC_OK) {
 		session->tip_count = session->safe.count = 0;
 		return;
 	}
+	assert_int_equal(stored_quietly(run, open->keys, open->put.turn.key_count), open->put.turn.key_count);
 	run->saved++;
 	session->turn++;
 	open->is_noted = false;

@@ -179,7 +179,8 @@ static void a_save_that_finds_everything_leased_is_refused_without_a_trace(void 
 	core_world_settle(&world);
 	struct fc_save_result result = core_world_save(&world, 3, 0, keys[2], 8);
 	assert_int_equal(result.code, FC_EFULL);
-	assert_string_equal(result.error.text, "save: 13600 new bytes do not fit: nothing more can be reclaimed");
+	assert_string_equal(result.error.text, "save: 13600 new bytes do not fit: SSD needs 16384 bytes for them, and "
+					       "at most 0 can be had; the rest is in use, or this session's own");
 	assert_int_equal(core_world_stats(&world).saves_refused, 1);
 	hold_media_release(&world.ssd);
 	core_world_settle(&world);

@@ -58,6 +58,7 @@ plants() { # NAME SEEDS OPTIONS...
 	numbers-anew      100 --wired
 	not-asked-again   50 --wired
 	any-name          50
+	reclaim-saved     50
 	END
 }
 
