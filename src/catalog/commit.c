@@ -45,14 +45,24 @@ static void start_batch(struct fc_arena *arena);
 
 /* ---- outcome ---- */
 
-static void tell_reservation(struct fc_reservation *reservation, int code)
+/* Those that have heard of all of their segments are told when the batch is done with: a callback may do anything. */
+static void note_outcome(struct fc_reservation *reservation, int code, struct fc_link *told)
 {
 	if (reservation == NULL)
 		return;
 	if (code != FC_OK)
 		reservation->durable_code = code;
 	if (--reservation->durable_pending == 0)
+		fc_list_push(told, &reservation->wait_link);
+}
+
+static void tell(struct fc_link *told)
+{
+	struct fc_link *link;
+	while ((link = fc_list_pop(told)) != NULL) {
+		struct fc_reservation *reservation = fc_container_of(link, struct fc_reservation, wait_link);
 		reservation->durable_cb(reservation);
+	}
 }
 
 static struct fc_reservation *leave_batch(struct fc_segment *segment)
@@ -63,43 +73,31 @@ static struct fc_reservation *leave_batch(struct fc_segment *segment)
 	return reservation;
 }
 
-static void release_pinned(struct fc_catalog *catalog, struct fc_segment *segment)
+static void segment_is_durable(struct fc_catalog *catalog, struct fc_segment *segment, struct fc_link *told)
 {
-	struct fc_link *link;
-	while ((link = fc_list_pop(&segment->pinned)) != NULL)
-		fc_segment_settle(catalog, fc_container_of(link, struct fc_segment, pin_link));
-}
-
-/* Callbacks come last: they may do anything, also to the segment. */
-static void segment_is_durable(struct fc_catalog *catalog, struct fc_segment *segment)
-{
-	struct fc_reservation *reservation = leave_batch(segment);
+	note_outcome(leave_batch(segment), FC_OK, told);
 	segment->was_durable = segment->is_on_table;
 	if (segment->state == FC_SEGMENT_VISIBLE)
 		segment->state = FC_SEGMENT_DURABLE;
-	release_pinned(catalog, segment);
+	fc_segment_release_pinned(catalog, segment);
 	fc_segment_settle(catalog, segment);
-	tell_reservation(reservation, FC_OK);
 }
 
 /* A segment that was replaced before it was durable, and then could not become so, is kept for what it pins. */
-static void withdraw(struct fc_catalog *catalog, struct fc_segment *segment, int code)
+static void withdraw(struct fc_commit_batch *batch, struct fc_link *told)
 {
-	struct fc_reservation *reservation = leave_batch(segment);
-	if (segment->state == FC_SEGMENT_VISIBLE) {
-		struct fc_session *session = segment->session;
-		fc_session_keep(session); /* while its segments change */
-		fc_spill_has_failed(session);
-		fc_segment_spoil(catalog, segment, 0, true);
-		if (!fc_is_planted(FC_PLANT_NO_REVIVE))
-			fc_revive_replaced(catalog, session);
-		fc_segment_retire(catalog, segment);
-		fc_reclaim_orphans(catalog, session);
-		fc_session_let_go(catalog, session);
-	} else {
-		fc_segment_settle(catalog, segment);
+	struct fc_catalog *catalog = batch->arena->catalog;
+	struct fc_link refused, *link;
+	fc_list_init(&refused);
+	while ((link = fc_list_pop(&batch->segments)) != NULL) {
+		struct fc_segment *segment = fc_container_of(link, struct fc_segment, commit_link);
+		note_outcome(leave_batch(segment), batch->code, told);
+		if (segment->state == FC_SEGMENT_VISIBLE)
+			fc_list_push(&refused, &segment->commit_link);
+		else
+			fc_segment_settle(catalog, segment);
 	}
-	tell_reservation(reservation, code);
+	fc_withdraw(catalog, &refused);
 }
 
 static void free_writes(struct fc_commit_batch *batch)
@@ -134,17 +132,16 @@ static void finish_batch(struct fc_commit_batch *batch)
 {
 	struct fc_arena *arena = batch->arena;
 	struct fc_catalog *catalog = arena->catalog;
-	struct fc_link *link;
+	struct fc_link told, *link;
 	int code = batch->code;
+	fc_list_init(&told);
 	free_writes(batch);
 	finish_frees(batch);
-	while ((link = fc_list_pop(&batch->segments)) != NULL) {
-		struct fc_segment *segment = fc_container_of(link, struct fc_segment, commit_link);
-		if (code == FC_OK)
-			segment_is_durable(catalog, segment);
-		else
-			withdraw(catalog, segment, code);
-	}
+	if (code != FC_OK)
+		withdraw(batch, &told);
+	while ((link = fc_list_pop(&batch->segments)) != NULL)
+		segment_is_durable(catalog, fc_container_of(link, struct fc_segment, commit_link), &told);
+	tell(&told);
 	arena->batch = NULL;
 	/* After a failure the frees wait for the next turn's batch, so that a broken medium is not asked in a circle.
 	 */

@@ -268,15 +268,20 @@ static bool take_over_affected(struct fc_catalog *catalog, struct fc_session *lo
 	return ever;
 }
 
-bool fc_reclaim_take_over(struct fc_catalog *catalog, struct fc_session *lost)
+bool fc_reclaim_take_over_lost(struct fc_catalog *catalog)
 {
-	gather_affected(catalog, lost);
-	bool any = take_over_affected(catalog, lost);
-	forget_affected(catalog);
+	bool any = false;
+	fc_list_for_each(link, &catalog->work)
+	{
+		struct fc_session *lost = fc_container_of(link, struct fc_session, work_link);
+		gather_affected(catalog, lost);
+		any |= take_over_affected(catalog, lost);
+		forget_affected(catalog);
+	}
 	return any;
 }
 
-static void work_off_later(struct fc_catalog *catalog, struct fc_session *session)
+void fc_reclaim_has_lost(struct fc_catalog *catalog, struct fc_session *session)
 {
 	if (fc_link_is_linked(&session->work_link))
 		return;
@@ -300,7 +305,7 @@ static bool drop_orphans_of(struct fc_catalog *catalog, struct fc_session *sessi
 		any = true;
 	}
 	if (any && !fc_list_is_empty(&session->dependents))
-		work_off_later(catalog, session);
+		fc_reclaim_has_lost(catalog, session);
 	fc_session_let_go(catalog, session);
 	return any;
 }
@@ -321,11 +326,16 @@ static void drop_affected_orphans(struct fc_catalog *catalog)
 
 void fc_reclaim_orphans(struct fc_catalog *catalog, struct fc_session *session)
 {
-	struct fc_link *link;
 	fc_check(fc_list_is_empty(&catalog->work));
-	work_off_later(catalog, session);
+	fc_reclaim_has_lost(catalog, session);
+	fc_reclaim_work_off_losses(catalog);
+}
+
+void fc_reclaim_work_off_losses(struct fc_catalog *catalog)
+{
+	struct fc_link *link;
 	while ((link = fc_list_pop(&catalog->work)) != NULL) {
-		session = fc_container_of(link, struct fc_session, work_link);
+		struct fc_session *session = fc_container_of(link, struct fc_session, work_link);
 		gather_affected(catalog, session);
 		take_over_affected(catalog, session);
 		drop_affected_orphans(catalog);

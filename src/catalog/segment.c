@@ -103,7 +103,7 @@ void fc_segment_delete(struct fc_catalog *catalog, struct fc_segment *segment)
 				segment->owner->bytes_leaving -= fc_segment_bytes(catalog, segment);
 		}
 	}
-	fc_list_remove(&segment->pin_link);
+	fc_segment_unpin(segment);
 	fc_index_segment_clear(&catalog->index, segment->number);
 	catalog->segments[segment->number] = NULL;
 	catalog->free_numbers[catalog->free_number_count++] = segment->number;
@@ -264,6 +264,27 @@ static void unlink_from_session(struct fc_catalog *catalog, struct fc_segment *s
 	fc_reclaim_segments_changed(catalog, session);
 }
 
+void fc_segment_pin(struct fc_catalog *catalog, struct fc_segment *segment, struct fc_segment *by)
+{
+	fc_list_push(&by->pinned, &segment->pin_link);
+	fc_list_push(&catalog->pins, &segment->pins_link);
+}
+
+void fc_segment_unpin(struct fc_segment *segment)
+{
+	fc_list_remove(&segment->pin_link);
+	fc_list_remove(&segment->pins_link);
+}
+
+void fc_segment_release_pinned(struct fc_catalog *catalog, struct fc_segment *segment)
+{
+	while (!fc_list_is_empty(&segment->pinned)) {
+		struct fc_segment *pinned = fc_container_of(segment->pinned.next, struct fc_segment, pin_link);
+		fc_segment_unpin(pinned);
+		fc_segment_settle(catalog, pinned);
+	}
+}
+
 void fc_segment_leave(struct fc_catalog *catalog, struct fc_segment *segment)
 {
 	segment->session = NULL;
@@ -291,10 +312,7 @@ void fc_segment_settle(struct fc_catalog *catalog, struct fc_segment *segment)
 	if (segment->state != FC_SEGMENT_RETIRED || segment->lease_count > 0 || segment->is_committing ||
 	    fc_link_is_linked(&segment->pin_link))
 		return;
-	while (!fc_list_is_empty(&segment->pinned)) {
-		struct fc_segment *pinned = fc_container_of(fc_list_pop(&segment->pinned), struct fc_segment, pin_link);
-		fc_segment_settle(catalog, pinned);
-	}
+	fc_segment_release_pinned(catalog, segment);
 	if (segment->is_on_table)
 		fc_free_queue(catalog, segment);
 	else

@@ -43,8 +43,10 @@ struct fc_segment {
 	struct fc_link session_link;  /* session->segments, while VISIBLE or DURABLE */
 	struct fc_link commit_link;   /* arena->committing or ->freeing */
 	struct fc_link pin_link;      /* the replacing segment's `pinned` */
+	struct fc_link pins_link;     /* catalog->pins, as long as pin_link is linked */
 	struct fc_link pinned;        /* segments that must stay until this one is durable */
 	bool is_committing;           /* waits for, or is in, a commit batch */
+	bool is_refused;              /* its batch has failed (revive.c) */
 	bool is_on_table;             /* its entry may be on the medium */
 	bool was_durable;             /* header and entry are on the medium, synced */
 	bool is_backup;               /* unnamed, kept because what names its blocks would not survive a restart */
@@ -170,6 +172,8 @@ struct fc_catalog {
 	struct fc_link space_waiters; /* reservations after FC_EAGAIN */
 	uint64_t chunks_freed;        /* that were on their way to be free, and are: never falls */
 	struct fc_link spills;        /* sessions whose memory is to go to SSD, in the order they were asked to */
+	struct fc_link pins;        /* segments that others have replaced and that must stay until those are durable */
+	uint64_t segments_examined; /* so often a segment was looked at because others were refused */
 	uint64_t lease_count;
 	uint64_t sessions_cut, saves_refused, recovered_segments, dropped_segments;
 
@@ -210,6 +214,10 @@ bool fc_segment_is_orphan(const struct fc_catalog *catalog, const struct fc_segm
 bool fc_segment_is_named(struct fc_catalog *catalog, struct fc_segment *segment, uint64_t entry);
 /* Out of the session and the index; freed when nothing holds it any more. */
 void fc_segment_retire(struct fc_catalog *catalog, struct fc_segment *segment);
+/* It stays on its medium until `by`, which has replaced it, is durable; or no longer. */
+void fc_segment_pin(struct fc_catalog *catalog, struct fc_segment *segment, struct fc_segment *by);
+void fc_segment_unpin(struct fc_segment *segment);
+void fc_segment_release_pinned(struct fc_catalog *catalog, struct fc_segment *segment); /* and settles them */
 /* It is RETIRED, and nobody reads it any more. */
 void fc_segment_leave(struct fc_catalog *catalog, struct fc_segment *segment);
 /* Frees a RETIRED segment if nothing holds it. */
@@ -342,14 +350,17 @@ void fc_reclaim_counted(struct fc_catalog *catalog, struct fc_arena *arena, stru
 /* Retires whole sessions of the owner, least recently used first, until `bytes` more are leaving or free, or nothing
  * more of it can go. Never a session that one of another owner's stands on. */
 void fc_reclaim_for_owner(struct fc_catalog *catalog, struct fc_owner_state *owner, uint64_t bytes);
-/* `lost` has lost blocks: segments of any session that have them too name them now. True if there were some. */
-bool fc_reclaim_take_over(struct fc_catalog *catalog, struct fc_session *lost);
 /* `session` has lost blocks. Segments that have them too name them now; those whose head is gone are retired. */
 void fc_reclaim_orphans(struct fc_catalog *catalog, struct fc_session *session);
+/* The same in steps, for several sessions: they are noted, and kept; segments that have the blocks too name them now,
+ * true if there were some; and all of it, until nothing is left to do. */
+void fc_reclaim_has_lost(struct fc_catalog *catalog, struct fc_session *session);
+bool fc_reclaim_take_over_lost(struct fc_catalog *catalog);
+void fc_reclaim_work_off_losses(struct fc_catalog *catalog);
 
-/* revive.c: segments that others replaced, and that are still whole on their medium, are named again where nothing
- * else names their blocks. `lost` is the session whose segment has just been withdrawn. */
-void fc_revive_replaced(struct fc_catalog *catalog, struct fc_session *lost);
+/* revive.c: these VISIBLE segments, by their commit_link, could not be made durable, and go. Segments that they
+ * replaced, and that are still whole on their medium, are named again where nothing else names their blocks. */
+void fc_withdraw(struct fc_catalog *catalog, struct fc_link *refused);
 
 /* spill.c: the session's memory is to go to SSD; it has some. `is_for_room`: or nowhere, if it finds none there. */
 void fc_spill_want(struct fc_catalog *catalog, struct fc_session *session, bool is_for_room);
