@@ -18,10 +18,9 @@ void fc_catalog_free(struct fc_catalog *catalog)
 	fc_owners_deinit(catalog);
 	for (int medium = 0; medium < FC_MEDIUM_COUNT; medium++) {
 		struct fc_arena *arena = &catalog->arenas[medium];
-		if (arena->owner == NULL)
-			continue;
 		fc_space_deinit(&arena->space);
 		fc_alloc_free(alloc, arena->owner, arena->chunk_count * sizeof(*arena->owner));
+		fc_alloc_free(alloc, arena->ender, arena->chunk_count * sizeof(*arena->ender));
 	}
 	fc_index_deinit(&catalog->index);
 	fc_alloc_free(alloc, catalog->segments, catalog->segment_room * sizeof(*catalog->segments));
@@ -49,17 +48,6 @@ void fc_catalog_on_loss(struct fc_catalog *catalog, void (*loss_cb)(void *contex
 	catalog->loss_context = context;
 }
 
-/* Segments of one session that lie directly behind one another are one extent; counted by where they end. */
-static bool ends_extent(const struct fc_catalog *catalog, const struct fc_segment *segment)
-{
-	const struct fc_arena *arena = &catalog->arenas[segment->medium];
-	uint64_t behind = segment->chunk_first + segment->chunk_count;
-	if (behind == arena->chunk_count || arena->owner[behind] == 0)
-		return true;
-	const struct fc_segment *next = catalog->segments[arena->owner[behind] - 1];
-	return !fc_segment_is_linked(next) || next->session != segment->session;
-}
-
 static struct fc_session_info describe(const struct fc_catalog *catalog, const struct fc_session *session)
 {
 	struct fc_session_info info = {
@@ -76,7 +64,7 @@ static struct fc_session_info describe(const struct fc_catalog *catalog, const s
 		const struct fc_segment *segment = fc_container_of(link, struct fc_segment, session_link);
 		info.blocks += segment->named_count;
 		info.segments++;
-		info.extents += ends_extent(catalog, segment);
+		info.extents += !fc_segment_has_seam(catalog, segment);
 		info.bytes[segment->medium] += fc_segment_bytes(catalog, segment);
 	}
 	return info;
@@ -138,6 +126,7 @@ static void arena_stats(const struct fc_arena *arena, struct fc_medium_stats *st
 		.bytes_used = arena->chunks_used * arena->superblock.chunk_bytes,
 		.bytes_stored = arena->bytes_stored,
 		.segments = arena->segment_count,
+		.extents = arena->segment_count - arena->seam_count, /* of each, one segment has none behind it */
 		.sessions = arena->session_count,
 		.blocks = arena->blocks_named,
 		.sessions_reclaimed = arena->sessions_reclaimed,
@@ -151,22 +140,16 @@ static void arena_stats(const struct fc_arena *arena, struct fc_medium_stats *st
 	stats->write_commands = counters->write_commands;
 }
 
+/* Counters only: whoever asks, however often, and however much is stored. fc_catalog_check() knows where they come
+ * from.
+ */
 void fc_catalog_stats(const struct fc_catalog *catalog, struct fc_stats *stats)
 {
-	uint64_t key_bytes = 0;
 	for (int medium = 0; medium < FC_MEDIUM_COUNT; medium++)
 		if (catalog->arenas[medium].is_open)
 			arena_stats(&catalog->arenas[medium], &stats->media[medium]);
-	for (uint32_t number = 0; number < catalog->segment_top; number++) {
-		const struct fc_segment *segment = catalog->segments[number];
-		if (segment == NULL)
-			continue;
-		key_bytes += segment->shape.entry_count * sizeof(struct fc_key);
-		if (fc_segment_is_linked(segment))
-			stats->media[segment->medium].extents += ends_extent(catalog, segment);
-	}
 	stats->blocks = fc_index_count(&catalog->index);
-	stats->index_bytes = fc_index_bytes(&catalog->index) + key_bytes;
+	stats->index_bytes = fc_index_bytes(&catalog->index) + catalog->key_bytes;
 	stats->leases = catalog->lease_count;
 	stats->sessions_cut = catalog->sessions_cut;
 	stats->saves_refused = catalog->saves_refused;

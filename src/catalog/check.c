@@ -34,6 +34,8 @@ static int check_segment(struct fc_catalog *catalog, const struct fc_segment *se
 		(int)segment->state);
 	REQUIRE(segment->chunk_first + segment->chunk_count <= arena->chunk_count, "segment %u lies outside its arena",
 		segment->number);
+	REQUIRE(arena->ender[segment->chunk_first + segment->chunk_count - 1] == segment->number + 1,
+		"segment %u does not own its last chunk", segment->number);
 	REQUIRE(arena->owner[segment->chunk_first] == segment->number + 1,
 		"segment %u does not own its first chunk %llu", segment->number,
 		(unsigned long long)segment->chunk_first);
@@ -173,7 +175,7 @@ static int check_session(const struct fc_session *session, uint64_t *leases, str
 }
 
 struct arena_sums {
-	uint64_t chunks, chunks_freeing, chunks_linked, chunks_leaving, named, bytes_stored, linked;
+	uint64_t chunks, chunks_freeing, chunks_linked, chunks_leaving, named, bytes_stored, linked, seams;
 };
 
 static void add_segment(const struct fc_catalog *catalog, const struct fc_segment *segment, struct arena_sums *sums)
@@ -185,8 +187,8 @@ static void add_segment(const struct fc_catalog *catalog, const struct fc_segmen
 		sums->chunks_leaving += segment->chunk_count;
 	sums->named += segment->named_count;
 	sums->linked += fc_segment_is_linked(segment);
+	sums->seams += fc_segment_has_seam(catalog, segment);
 	sums->chunks_linked += fc_segment_is_linked(segment) ? segment->chunk_count : 0;
-	(void)catalog;
 }
 
 static int check_arena(const struct fc_arena *arena, const struct arena_sums *sums, struct fc_error *error)
@@ -207,13 +209,17 @@ static int check_arena(const struct fc_arena *arena, const struct arena_sums *su
 		(unsigned long long)sums->chunks_leaving, (unsigned long long)arena->chunks_leaving);
 	REQUIRE(sums->named == arena->blocks_named, "%s: %llu blocks named, counted %llu", name,
 		(unsigned long long)sums->named, (unsigned long long)arena->blocks_named);
+	REQUIRE(sums->seams == arena->seam_count, "%s: %llu segments lie behind another of their session, counted %llu",
+		name, (unsigned long long)sums->seams, (unsigned long long)arena->seam_count);
 	REQUIRE(sums->linked == arena->segment_count, "%s: %llu segments, counted %llu", name,
 		(unsigned long long)sums->linked, (unsigned long long)arena->segment_count);
 	REQUIRE(sums->bytes_stored == arena->bytes_stored, "%s: %llu bytes stored, counted %llu", name,
 		(unsigned long long)sums->bytes_stored, (unsigned long long)arena->bytes_stored);
-	uint64_t owners = 0;
-	for (uint64_t chunk = 0; chunk < arena->chunk_count; chunk++)
+	uint64_t owners = 0, enders = 0;
+	for (uint64_t chunk = 0; chunk < arena->chunk_count; chunk++) {
 		owners += arena->owner[chunk] != 0;
+		enders += arena->ender[chunk] != 0;
+	}
 	uint64_t segments = 0;
 	for (uint32_t number = 0; number < arena->catalog->segment_top; number++) {
 		const struct fc_segment *segment = arena->catalog->segments[number];
@@ -221,6 +227,8 @@ static int check_arena(const struct fc_arena *arena, const struct arena_sums *su
 	}
 	REQUIRE(owners == segments, "%s: %llu chunks begin a segment, and there are %llu", name,
 		(unsigned long long)owners, (unsigned long long)segments);
+	REQUIRE(enders == segments, "%s: %llu chunks end a segment, and there are %llu", name,
+		(unsigned long long)enders, (unsigned long long)segments);
 	return FC_OK;
 }
 
@@ -328,7 +336,7 @@ static uint64_t stored_bytes(struct fc_catalog *catalog, struct fc_segment *segm
 int fc_catalog_check(struct fc_catalog *catalog, struct fc_error *error)
 {
 	struct arena_sums sums[FC_MEDIUM_COUNT] = {0};
-	uint64_t segment_leases = 0, session_leases = 0, named = 0;
+	uint64_t segment_leases = 0, session_leases = 0, named = 0, key_bytes = 0;
 	fc_index_check(&catalog->index);
 	for (uint32_t number = 0; number < catalog->segment_top; number++) {
 		struct fc_segment *segment = catalog->segments[number];
@@ -345,7 +353,10 @@ int fc_catalog_check(struct fc_catalog *catalog, struct fc_error *error)
 		sums[segment->medium].bytes_stored += stored_bytes(catalog, segment);
 		segment_leases += segment->lease_count;
 		named += segment->named_count;
+		key_bytes += segment->shape.entry_count * sizeof(*segment->keys);
 	}
+	REQUIRE(key_bytes == catalog->key_bytes, "keys take %llu bytes, counted %llu", (unsigned long long)key_bytes,
+		(unsigned long long)catalog->key_bytes);
 	fc_list_for_each(link, &catalog->sessions)
 	{
 		int code = check_session(fc_container_of(link, struct fc_session, all_link), &session_leases, error);

@@ -160,7 +160,8 @@ static int adopt_superblock(struct fc_open_job *job)
 				    (unsigned long long)superblock->bytes,
 				    (unsigned long long)fc_superblock_bytes_min(superblock));
 	arena->owner = fc_alloc_zeroed(job->catalog->alloc, arena->chunk_count * sizeof(*arena->owner));
-	if (arena->owner == NULL)
+	arena->ender = fc_alloc_zeroed(job->catalog->alloc, arena->chunk_count * sizeof(*arena->ender));
+	if (arena->owner == NULL || arena->ender == NULL)
 		return fail(job, FC_ENOMEM, "chunk owners");
 	int code = fc_space_init(&arena->space, job->catalog->alloc, arena->chunk_count);
 	if (code == FC_OK && arena->is_durable)
@@ -451,11 +452,7 @@ static int take_chunks(struct fc_open_job *job)
 			continue;
 		}
 		segment->chunk_first = candidate->chunk;
-		fc_space_take(&arena->space, segment->chunk_first, segment->chunk_count);
-		arena->owner[segment->chunk_first] = segment->number + 1;
-		arena->chunks_used += segment->chunk_count;
-		if (segment->owner != NULL)
-			segment->owner->bytes_used += fc_segment_bytes(catalog, segment);
+		fc_segment_own_chunks(catalog, segment);
 		arena->next_seq = fc_max_u64(arena->next_seq, segment->seq + 1);
 	}
 	job->candidate_count = job->next_candidate = 0;

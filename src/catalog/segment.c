@@ -82,6 +82,7 @@ int fc_segment_new(struct fc_catalog *catalog, enum fc_medium medium, const stru
 		fc_alloc_free(catalog->alloc, segment, bytes);
 		return code;
 	}
+	catalog->key_bytes += shape->entry_count * sizeof(struct fc_key);
 	*result = segment;
 	return FC_OK;
 }
@@ -93,6 +94,7 @@ void fc_segment_delete(struct fc_catalog *catalog, struct fc_segment *segment)
 	if (segment->chunk_first != FC_CHUNK_NONE) {
 		struct fc_arena *arena = &catalog->arenas[segment->medium];
 		arena->owner[segment->chunk_first] = 0;
+		arena->ender[segment->chunk_first + segment->chunk_count - 1] = 0;
 		fc_space_give(&arena->space, segment->chunk_first, segment->chunk_count);
 		arena->chunks_used -= segment->chunk_count - (fc_is_planted(FC_PLANT_CHUNK_COUNT) ? 1 : 0);
 		if (segment->state == FC_SEGMENT_RETIRED)
@@ -105,6 +107,7 @@ void fc_segment_delete(struct fc_catalog *catalog, struct fc_segment *segment)
 	}
 	fc_segment_unpin(segment);
 	fc_index_segment_clear(&catalog->index, segment->number);
+	catalog->key_bytes -= segment->shape.entry_count * sizeof(struct fc_key);
 	catalog->segments[segment->number] = NULL;
 	catalog->free_numbers[catalog->free_number_count++] = segment->number;
 	fc_alloc_free(catalog->alloc, segment, segment->allocated_bytes);
@@ -137,15 +140,51 @@ int fc_segment_place(struct fc_catalog *catalog, struct fc_segment *segment)
 	int code = fc_space_place(&arena->space, segment->chunk_count, near, &first);
 	if (code != FC_OK)
 		return code;
-	fc_space_take(&arena->space, first, segment->chunk_count);
 	segment->chunk_first = first;
 	segment->seq = arena->next_seq++;
-	arena->owner[first] = segment->number + 1;
+	fc_segment_own_chunks(catalog, segment);
+	return FC_OK;
+}
+
+void fc_segment_own_chunks(struct fc_catalog *catalog, struct fc_segment *segment)
+{
+	struct fc_arena *arena = &catalog->arenas[segment->medium];
+	fc_space_take(&arena->space, segment->chunk_first, segment->chunk_count);
+	arena->owner[segment->chunk_first] = segment->number + 1;
+	arena->ender[segment->chunk_first + segment->chunk_count - 1] = segment->number + 1;
 	arena->chunks_used += segment->chunk_count;
 	if (segment->owner != NULL)
 		segment->owner->bytes_used += fc_segment_bytes(catalog, segment);
-	return FC_OK;
 }
+
+/* ---- neighbours ---- */
+
+static bool has_seam(const struct fc_catalog *catalog, uint32_t before, uint32_t behind)
+{
+	if (before == 0 || behind == 0)
+		return false;
+	const struct fc_segment *first = catalog->segments[before - 1], *second = catalog->segments[behind - 1];
+	return fc_link_is_linked(&first->session_link) && fc_link_is_linked(&second->session_link) &&
+	       first->session == second->session;
+}
+
+bool fc_segment_has_seam(const struct fc_catalog *catalog, const struct fc_segment *segment)
+{
+	const struct fc_arena *arena = &catalog->arenas[segment->medium];
+	uint64_t behind = segment->chunk_first + segment->chunk_count;
+	return behind < arena->chunk_count && has_seam(catalog, segment->number + 1, arena->owner[behind]);
+}
+
+/* On both sides of it, as long as it is linked. */
+static uint64_t count_seams(const struct fc_catalog *catalog, const struct fc_segment *segment)
+{
+	const struct fc_arena *arena = &catalog->arenas[segment->medium];
+	uint64_t first = segment->chunk_first;
+	bool has_one_before = first > 0 && has_seam(catalog, arena->ender[first - 1], segment->number + 1);
+	return fc_segment_has_seam(catalog, segment) + has_one_before;
+}
+
+/* ---- in a session ---- */
 
 void fc_segment_adopt(struct fc_catalog *catalog, struct fc_segment *segment, struct fc_session *session)
 {
@@ -156,6 +195,7 @@ void fc_segment_adopt(struct fc_catalog *catalog, struct fc_segment *segment, st
 		arena->session_count++;
 	session->backup_count += segment->is_backup;
 	arena->segment_count++;
+	arena->seam_count += count_seams(catalog, segment);
 	arena->chunks_linked += segment->chunk_count;
 	session->chunks[segment->medium] += segment->chunk_count;
 	fc_reclaim_segments_changed(catalog, session);
@@ -251,6 +291,7 @@ bool fc_segment_is_named(struct fc_catalog *catalog, struct fc_segment *segment,
 static void unlink_from_session(struct fc_catalog *catalog, struct fc_segment *segment)
 {
 	struct fc_session *session = segment->session;
+	catalog->arenas[segment->medium].seam_count -= count_seams(catalog, segment);
 	fc_list_remove(&segment->session_link);
 	if (--session->segment_count[segment->medium] == 0) {
 		catalog->arenas[segment->medium].session_count--;

@@ -118,6 +118,7 @@ struct fc_arena {
 	struct fc_space space;
 	uint64_t chunk_count;
 	uint32_t *owner; /* per chunk: 1 + number of the segment that begins there, or 0 */
+	uint32_t *ender; /* per chunk: 1 + number of the segment whose last chunk it is, or 0 */
 	uint64_t next_seq;
 	bool is_open;
 	bool is_durable;
@@ -139,6 +140,7 @@ struct fc_arena {
 	uint64_t bytes_stored;
 	uint64_t blocks_named;
 	uint64_t segment_count;
+	uint64_t seam_count;    /* of these, so often one lies directly behind another of the same session */
 	uint64_t session_count; /* with segments here */
 	uint64_t sessions_reclaimed, bytes_reclaimed, segments_absorbed;
 };
@@ -170,6 +172,7 @@ struct fc_catalog {
 	uint32_t owner_count;
 
 	struct fc_link space_waiters; /* reservations after FC_EAGAIN */
+	uint64_t key_bytes;           /* of all segments */
 	uint64_t chunks_freed;        /* that were on their way to be free, and are: never falls */
 	struct fc_link spills;        /* sessions whose memory is to go to SSD, in the order they were asked to */
 	struct fc_link pins;        /* segments that others have replaced and that must stay until those are durable */
@@ -193,6 +196,10 @@ void fc_segment_delete(struct fc_catalog *catalog, struct fc_segment *segment);
 void fc_segment_assign(struct fc_segment *segment, struct fc_session *session);
 /* Takes chunks for it. FC_EFULL. */
 FC_MUST_USE int fc_segment_place(struct fc_catalog *catalog, struct fc_segment *segment);
+/* It has its chunks: from `chunk_first` on. */
+void fc_segment_own_chunks(struct fc_catalog *catalog, struct fc_segment *segment);
+/* One of its session's lies directly behind it, and both are linked. */
+bool fc_segment_has_seam(const struct fc_catalog *catalog, const struct fc_segment *segment);
 /* Becomes one of its session's, which is its newest. */
 void fc_segment_adopt(struct fc_catalog *catalog, struct fc_segment *segment, struct fc_session *session);
 /* Of a linked one. */

@@ -73,6 +73,27 @@ static void counters_are_compared_with_a_scan(void **state)
 	assert_counter_is_checked(&ssd->blocks_named, "4 blocks named, counted 5");
 	assert_counter_is_checked(&memory->segment_count, "memory: 1 segments, counted 2");
 	assert_counter_is_checked(&memory->bytes_stored, "memory: 136 bytes stored, counted 137");
+	assert_counter_is_checked(&session->chunks[FC_SSD], "session 0000000000000001: 1 chunks, counted 2");
+	assert_counter_is_checked(&ssd->chunks_leaving, "ssd: 0 chunks are leaving, counted 1");
+	assert_counter_is_checked(&ssd->chunks_to_go, "chunks may be reclaimed, counted");
+	assert_counter_is_checked(&ssd->seam_count, "0 segments lie behind another of their session, counted 1");
+	assert_counter_is_checked(&world.catalog->key_bytes, "keys take 256 bytes, counted 257");
+	world_deinit(&world);
+}
+
+/* Whoever asks for statistics, and however often, makes nobody go through what is stored. */
+static void statistics_look_at_no_segment(void **state)
+{
+	(void)state;
+	make_catalog();
+	struct fc_segment **segments = world.catalog->segments;
+	world.catalog->segments = NULL;
+	struct fc_stats stats = world_stats(&world);
+	world.catalog->segments = segments;
+	assert_int_equal(stats.media[FC_SSD].segments, 2);
+	assert_int_equal(stats.media[FC_SSD].extents, 2);
+	assert_int_equal(stats.media[FC_MEMORY].extents, 1);
+	assert_true(stats.index_bytes > 256);
 	world_deinit(&world);
 }
 
@@ -90,6 +111,12 @@ static void segments_are_where_they_say(void **state)
 	ssd->owner[15] = 1;
 	assert_found("ssd: 3 chunks begin a segment, and there are 2");
 	ssd->owner[15] = 0;
+	ssd->ender[15] = 1;
+	assert_found("ssd: 3 chunks end a segment, and there are 2");
+	ssd->ender[15] = 0;
+	ssd->ender[chunk] = 0;
+	assert_found("segment 2 does not own its last chunk");
+	ssd->ender[chunk] = 3;
 	world_check(&world);
 	world_deinit(&world);
 }
@@ -217,6 +244,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(counters_are_compared_with_a_scan),
+		cmocka_unit_test(statistics_look_at_no_segment),
 		cmocka_unit_test(segments_are_where_they_say),
 		cmocka_unit_test(states_fit_names),
 		cmocka_unit_test(nothing_stands_on_nothing),
