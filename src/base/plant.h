@@ -58,6 +58,8 @@ enum fc_plant {
 	FC_PLANT_ANY_NAME,           /* format/arena.c: geometries of equal sizes are one, whatever they are called */
 	/* of making room */
 	FC_PLANT_RECLAIM_SAVED, /* catalog/publish.c: what was just saved makes room for itself */
+	FC_PLANT_LATE_MEMORY,   /* catalog/commit.c: a batch takes memory when it needs it, and withdraws without (was
+				   one) */
 	FC_PLANT_COUNT
 };
 

@@ -11,8 +11,10 @@ void fc_catalog_free(struct fc_catalog *catalog)
 		fc_commit_deinit(&catalog->arenas[medium]);
 	for (uint32_t number = 0; number < catalog->segment_top; number++) {
 		struct fc_segment *segment = catalog->segments[number];
-		if (segment != NULL)
-			fc_alloc_free(alloc, segment, segment->allocated_bytes);
+		if (segment == NULL)
+			continue;
+		fc_commit_forget(catalog, segment);
+		fc_alloc_free(alloc, segment, segment->allocated_bytes);
 	}
 	fc_session_table_deinit(catalog);
 	fc_owners_deinit(catalog);

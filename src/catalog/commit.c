@@ -13,7 +13,11 @@
  * durable (it is pinned until then).
  *
  * When a step fails, nothing of the batch counts: its segments are withdrawn, what they had replaced is named again,
- * and frees are tried again with the next batch. */
+ * and frees are tried again with the next batch.
+ *
+ * A batch asks for no memory: its segments are visible, and to withdraw them because there is none would take back what
+ * was acknowledged. What it needs for itself and for pages of the table is taken when the arena is opened; a segment's
+ * header has its memory from when the segment was reserved, and hands it over to the write. */
 #include "catalog/state.h"
 
 #include "base/plant.h"
@@ -21,11 +25,13 @@
 #include <string.h>
 
 #define BATCH_SEGMENTS_MAX 256
+#define PAGES_MAX (2 * BATCH_SEGMENTS_MAX)
+#define WRITES_MAX (BATCH_SEGMENTS_MAX + PAGES_MAX)
 
 struct commit_write {
 	struct fc_io io;
 	struct fc_commit_batch *batch;
-	uint8_t *memory; /* io.buffer is its aligned part */
+	uint8_t *memory; /* of a header: io.buffer is its aligned part; NULL: a page */
 	size_t memory_bytes;
 };
 
@@ -36,8 +42,11 @@ struct fc_commit_batch {
 	uint64_t segment_count;
 	struct fc_io sync;
 	bool is_final_sync;
-	struct commit_write *writes;
-	uint64_t write_count, write_room, writes_open;
+	struct commit_write writes[WRITES_MAX];
+	uint64_t write_count, writes_open;
+	uint8_t *page_memory; /* `pages` are its aligned part */
+	uint8_t *pages;
+	uint64_t page_count, page_room;
 	int code;
 };
 
@@ -105,9 +114,7 @@ static void free_writes(struct fc_commit_batch *batch)
 	const struct fc_alloc *alloc = batch->arena->catalog->alloc;
 	for (uint64_t i = 0; i < batch->write_count; i++)
 		fc_alloc_free(alloc, batch->writes[i].memory, batch->writes[i].memory_bytes);
-	fc_alloc_free(alloc, batch->writes, batch->write_room * sizeof(*batch->writes));
-	batch->writes = NULL;
-	batch->write_count = 0;
+	batch->write_count = batch->page_count = 0;
 }
 
 static void finish_frees(struct fc_commit_batch *batch)
@@ -176,36 +183,52 @@ static void on_write(struct fc_io *io)
 		finish_batch(batch);
 }
 
-static int add_write(struct fc_commit_batch *batch, uint64_t offset, uint64_t bytes, uint8_t **buffer)
+/* ---- what is written ---- */
+
+static size_t header_memory_bytes(const struct fc_segment *segment)
 {
-	const struct fc_alloc *alloc = batch->arena->catalog->alloc;
-	struct commit_write *write = &batch->writes[batch->write_count];
-	fc_check(batch->write_count < batch->write_room);
-	write->memory_bytes = bytes + FC_TABLE_PAGE_BYTES;
-	write->memory = fc_alloc_zeroed(alloc, write->memory_bytes);
-	if (write->memory == NULL)
-		return FC_ENOMEM;
-	batch->write_count++;
-	write->batch = batch;
-	*buffer = (uint8_t *)fc_align_up((uintptr_t)write->memory, FC_TABLE_PAGE_BYTES);
+	return segment->header_bytes + FC_TABLE_PAGE_BYTES;
+}
+
+int fc_commit_prepare(struct fc_catalog *catalog, struct fc_segment *segment)
+{
+	if (!catalog->arenas[segment->medium].is_durable)
+		return FC_OK;
+	segment->header_memory = fc_alloc_zeroed(catalog->alloc, header_memory_bytes(segment));
+	return segment->header_memory == NULL ? FC_ENOMEM : FC_OK;
+}
+
+void fc_commit_forget(const struct fc_catalog *catalog, struct fc_segment *segment)
+{
+	if (segment->header_memory != NULL)
+		fc_alloc_free(catalog->alloc, segment->header_memory, header_memory_bytes(segment));
+	segment->header_memory = NULL;
+}
+
+static struct commit_write *add_write(struct fc_commit_batch *batch, uint64_t offset, uint64_t bytes, uint8_t *buffer)
+{
+	struct commit_write *write = &batch->writes[batch->write_count++];
+	fc_check(batch->write_count <= WRITES_MAX);
+	*write = (struct commit_write){.batch = batch};
 	write->io = (struct fc_io){
 		.op = FC_IO_WRITE,
 		.offset = offset,
 		.bytes = bytes,
-		.buffer = *buffer,
+		.buffer = buffer,
 		.done_cb = on_write,
 	};
-	return FC_OK;
+	return write;
 }
 
-static int add_header(struct fc_commit_batch *batch, const struct fc_segment *segment)
+static void add_header(struct fc_commit_batch *batch, struct fc_segment *segment)
 {
 	struct fc_arena *arena = batch->arena;
 	uint64_t offset = arena->superblock.data_offset + segment->chunk_first * arena->superblock.chunk_bytes;
-	uint8_t *buffer;
-	int code = add_write(batch, offset, segment->header_bytes, &buffer);
-	if (code != FC_OK)
-		return code;
+	uint8_t *buffer = (uint8_t *)fc_align_up((uintptr_t)segment->header_memory, FC_TABLE_PAGE_BYTES);
+	struct commit_write *write = add_write(batch, offset, segment->header_bytes, buffer);
+	write->memory = segment->header_memory;
+	write->memory_bytes = header_memory_bytes(segment);
+	segment->header_memory = NULL;
 	struct fc_header header = {
 		.uuid = arena->superblock.uuid,
 		.seq = segment->seq,
@@ -220,16 +243,15 @@ static int add_header(struct fc_commit_batch *batch, const struct fc_segment *se
 		.shape = segment->shape,
 	};
 	fc_header_encode(&header, segment->keys, buffer);
-	return FC_OK;
 }
 
-static int add_page(struct fc_commit_batch *batch, uint64_t page)
+static void add_page(struct fc_commit_batch *batch, uint64_t page)
 {
 	struct fc_arena *arena = batch->arena;
-	uint8_t *buffer;
-	int code = add_write(batch, FC_TABLE_OFFSET + page * FC_TABLE_PAGE_BYTES, FC_TABLE_PAGE_BYTES, &buffer);
-	if (code != FC_OK)
-		return code;
+	fc_check(batch->page_count < batch->page_room);
+	uint8_t *buffer = batch->pages + batch->page_count++ * FC_TABLE_PAGE_BYTES;
+	memset(buffer, 0, FC_TABLE_PAGE_BYTES);
+	add_write(batch, FC_TABLE_OFFSET + page * FC_TABLE_PAGE_BYTES, FC_TABLE_PAGE_BYTES, buffer);
 	for (uint64_t i = 0; i < FC_ENTRIES_PER_PAGE; i++) {
 		uint64_t chunk = page * FC_ENTRIES_PER_PAGE + i;
 		if (chunk >= arena->chunk_count || arena->owner[chunk] == 0)
@@ -240,7 +262,6 @@ static int add_page(struct fc_commit_batch *batch, uint64_t page)
 		struct fc_table_entry entry = {.seq = segment->seq, .chunk_count = (uint32_t)segment->chunk_count};
 		fc_table_entry_encode(&entry, arena->superblock.uuid, chunk, buffer + i * FC_TABLE_ENTRY_BYTES);
 	}
-	return FC_OK;
 }
 
 static bool has_page(const struct fc_commit_batch *batch, uint64_t page)
@@ -251,17 +272,15 @@ static bool has_page(const struct fc_commit_batch *batch, uint64_t page)
 	return false;
 }
 
-static int add_pages_of(struct fc_commit_batch *batch, struct fc_link *list)
+static void add_pages_of(struct fc_commit_batch *batch, struct fc_link *list)
 {
-	int code = FC_OK;
 	fc_list_for_each(link, list)
 	{
 		uint64_t page =
 			fc_container_of(link, struct fc_segment, commit_link)->chunk_first / FC_ENTRIES_PER_PAGE;
-		if (code == FC_OK && !has_page(batch, page))
-			code = add_page(batch, page);
+		if (!has_page(batch, page))
+			add_page(batch, page);
 	}
-	return code;
 }
 
 /* One that was reclaimed meanwhile is not written any more; one that was replaced is, in case what replaced it fails.
@@ -271,7 +290,7 @@ static bool is_worth_writing(const struct fc_segment *segment)
 	return segment->state != FC_SEGMENT_RETIRED || fc_link_is_linked(&segment->pin_link);
 }
 
-static int prepare_writes(struct fc_commit_batch *batch)
+static void prepare_writes(struct fc_commit_batch *batch)
 {
 	fc_list_for_each(link, &batch->segments)
 	{
@@ -282,27 +301,32 @@ static int prepare_writes(struct fc_commit_batch *batch)
 	{
 		fc_container_of(link, struct fc_segment, commit_link)->is_on_table = false;
 	}
-	batch->writes = fc_alloc_zeroed(batch->arena->catalog->alloc, batch->write_room * sizeof(*batch->writes));
-	if (batch->writes == NULL)
-		return FC_ENOMEM;
-	int code = FC_OK;
 	fc_list_for_each(link, &batch->segments)
 	{
 		struct fc_segment *segment = fc_container_of(link, struct fc_segment, commit_link);
-		if (code == FC_OK && segment->is_on_table)
-			code = add_header(batch, segment);
+		if (segment->is_on_table)
+			add_header(batch, segment);
 	}
-	if (code == FC_OK)
-		code = add_pages_of(batch, &batch->segments);
-	if (code == FC_OK)
-		code = add_pages_of(batch, &batch->frees);
-	return code;
+	add_pages_of(batch, &batch->segments);
+	add_pages_of(batch, &batch->frees);
+}
+
+/* What a batch would do that takes its memory as it needs it. */
+static bool lacks_memory(const struct fc_commit_batch *batch)
+{
+	const struct fc_alloc *alloc = batch->arena->catalog->alloc;
+	if (!fc_is_planted(FC_PLANT_LATE_MEMORY))
+		return false;
+	void *memory = fc_alloc_zeroed(alloc, FC_TABLE_PAGE_BYTES);
+	fc_alloc_free(alloc, memory, FC_TABLE_PAGE_BYTES);
+	return memory == NULL;
 }
 
 static void start_writes(struct fc_commit_batch *batch)
 {
-	batch->code = prepare_writes(batch);
-	if (batch->code != FC_OK) {
+	prepare_writes(batch);
+	if (lacks_memory(batch)) {
+		batch->code = FC_ENOMEM;
 		finish_batch(batch);
 		return;
 	}
@@ -341,12 +365,11 @@ static void start_batch(struct fc_arena *arena)
 	    (fc_list_is_empty(&arena->committing) && fc_list_is_empty(&arena->freeing)))
 		return;
 	struct fc_commit_batch *batch = arena->idle_batch;
-	*batch = (struct fc_commit_batch){.arena = arena};
+	batch->code = FC_OK;
 	fc_list_init(&batch->segments);
 	fc_list_init(&batch->frees);
 	batch->segment_count = move_segments(&arena->committing, &batch->segments);
-	uint64_t free_count = move_segments(&arena->freeing, &batch->frees);
-	batch->write_room = 2 * batch->segment_count + free_count;
+	move_segments(&arena->freeing, &batch->frees);
 	arena->batch = batch;
 	if (batch->segment_count > 0 && !fc_is_planted(FC_PLANT_HEADER_FIRST))
 		submit_sync(batch, false);
@@ -356,8 +379,17 @@ static void start_batch(struct fc_arena *arena)
 
 int fc_commit_init(struct fc_arena *arena)
 {
-	arena->idle_batch = fc_alloc_zeroed(arena->catalog->alloc, sizeof(*arena->idle_batch));
-	return arena->idle_batch == NULL ? FC_ENOMEM : FC_OK;
+	const struct fc_alloc *alloc = arena->catalog->alloc;
+	struct fc_commit_batch *batch = fc_alloc_zeroed(alloc, sizeof(*batch));
+	if (batch == NULL)
+		return FC_ENOMEM;
+	uint64_t table_pages = (arena->chunk_count + FC_ENTRIES_PER_PAGE - 1) / FC_ENTRIES_PER_PAGE;
+	batch->arena = arena;
+	batch->page_room = fc_min_u64(PAGES_MAX, table_pages);
+	batch->page_memory = fc_alloc_zeroed(alloc, (batch->page_room + 1) * FC_TABLE_PAGE_BYTES);
+	batch->pages = (uint8_t *)fc_align_up((uintptr_t)batch->page_memory, FC_TABLE_PAGE_BYTES);
+	arena->idle_batch = batch;
+	return batch->page_memory == NULL ? FC_ENOMEM : FC_OK;
 }
 
 void fc_commit_kick(struct fc_arena *arena)
@@ -399,5 +431,9 @@ void fc_commit_deinit(struct fc_arena *arena)
 {
 	/* A batch under way belongs to the medium until its I/O has ended; callers drain first. */
 	fc_check(arena->batch == NULL);
-	fc_alloc_free(arena->catalog->alloc, arena->idle_batch, sizeof(*arena->idle_batch));
+	struct fc_commit_batch *batch = arena->idle_batch;
+	if (batch == NULL)
+		return;
+	fc_alloc_free(arena->catalog->alloc, batch->page_memory, (batch->page_room + 1) * FC_TABLE_PAGE_BYTES);
+	fc_alloc_free(arena->catalog->alloc, batch, sizeof(*batch));
 }

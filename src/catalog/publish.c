@@ -13,7 +13,18 @@ static struct fc_segment *grant_segment(const struct fc_reservation *reservation
 	return reservation->grants[i].placed.segment;
 }
 
-/* ---- abort ---- */
+/* ---- grants, and abort ---- */
+
+int fc_reservation_add(struct fc_catalog *catalog, struct fc_reservation *reservation, struct fc_segment *segment)
+{
+	int code = fc_alloc_reserve(catalog->alloc, (void **)&reservation->grants, &reservation->grant_room,
+				    reservation->grant_count + 1ull, sizeof(*reservation->grants));
+	if (code != FC_OK)
+		return code;
+	reservation->grants[reservation->grant_count++].placed = fc_segment_placed(catalog, segment);
+	fc_session_add_reserved(catalog, segment->session);
+	return FC_OK;
+}
 
 void fc_reservation_undo(struct fc_catalog *catalog, struct fc_reservation *reservation)
 {

@@ -164,7 +164,7 @@ static int adopt_superblock(struct fc_open_job *job)
 	if (arena->owner == NULL || arena->ender == NULL)
 		return fail(job, FC_ENOMEM, "chunk owners");
 	int code = fc_space_init(&arena->space, job->catalog->alloc, arena->chunk_count);
-	if (code == FC_OK && arena->is_durable)
+	if (code == FC_OK && arena->is_durable && !job->catalog->opts.is_read_only)
 		code = fc_commit_init(arena);
 	return code == FC_OK ? FC_OK : fail(job, code, "free space and commits");
 }

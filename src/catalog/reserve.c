@@ -266,17 +266,6 @@ static int measure(struct plan *plan, enum fc_medium medium)
 	return FC_OK;
 }
 
-int fc_reservation_add(struct fc_catalog *catalog, struct fc_reservation *reservation, struct fc_segment *segment)
-{
-	int code = fc_alloc_reserve(catalog->alloc, (void **)&reservation->grants, &reservation->grant_room,
-				    reservation->grant_count + 1ull, sizeof(*reservation->grants));
-	if (code != FC_OK)
-		return code;
-	reservation->grants[reservation->grant_count++].placed = fc_segment_placed(catalog, segment);
-	fc_session_add_reserved(catalog, segment->session);
-	return FC_OK;
-}
-
 static int take_room(struct plan *plan, struct fc_segment *segment)
 {
 	struct fc_catalog *catalog = plan->catalog;
@@ -310,6 +299,8 @@ static int grant(struct plan *plan, enum fc_medium medium, struct fc_session *se
 		segment->parent = plan->turn->keys[start - 1];
 	fill_keys(plan, segment);
 	code = take_room(plan, segment);
+	if (code == FC_OK)
+		code = fc_commit_prepare(catalog, segment);
 	if (code == FC_OK)
 		code = fc_reservation_add(catalog, plan->reservation, segment);
 	if (code != FC_OK)

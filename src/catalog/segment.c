@@ -106,6 +106,7 @@ void fc_segment_delete(struct fc_catalog *catalog, struct fc_segment *segment)
 		}
 	}
 	fc_segment_unpin(segment);
+	fc_commit_forget(catalog, segment);
 	fc_index_segment_clear(&catalog->index, segment->number);
 	catalog->key_bytes -= segment->shape.entry_count * sizeof(struct fc_key);
 	catalog->segments[segment->number] = NULL;

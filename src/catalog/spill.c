@@ -80,7 +80,9 @@ static int reserve_copy(struct fc_catalog *catalog, const struct fc_segment *ori
 		fc_segment_delete(catalog, copy);
 		return code;
 	}
-	code = fc_reservation_add(catalog, reservation, copy);
+	code = fc_commit_prepare(catalog, copy);
+	if (code == FC_OK)
+		code = fc_reservation_add(catalog, reservation, copy);
 	if (code != FC_OK)
 		fc_segment_delete(catalog, copy);
 	return code;

@@ -61,6 +61,7 @@ struct fc_segment {
 	struct fc_key *keys; /* entry keys: marked with their group */
 	uint64_t named_count;
 	uint32_t lease_count;
+	uint8_t *header_memory;             /* for the write of its header; NULL: not needed, or the write has it */
 	struct fc_reservation *reservation; /* told when durable; NULL when nobody waits */
 	size_t allocated_bytes;
 };
@@ -276,10 +277,6 @@ FC_MUST_USE int fc_match_add_spans(struct fc_catalog *catalog, struct fc_path *p
 void fc_path_reset(struct fc_path *path);
 void fc_path_lease(struct fc_catalog *catalog, struct fc_path *path);
 
-/* reserve.c: notes a placed segment as the reservation's. */
-FC_MUST_USE int fc_reservation_add(struct fc_catalog *catalog, struct fc_reservation *reservation,
-				   struct fc_segment *segment);
-
 /* room.c: path blocks of a segment none of whose layer areas is longer than `area_bytes_max`, resume blocks included;
  * at least one granule. */
 uint64_t fc_segment_blocks_max(const struct fc_geometry *geometry, uint64_t area_bytes_max);
@@ -297,7 +294,10 @@ void fc_space_wait_no_more(struct fc_catalog *catalog, struct fc_reservation *re
 /* All of them are tried again. */
 void fc_space_wake(struct fc_catalog *catalog);
 
-/* publish.c: what an abort does, but wakes nobody: who waits for space waits for a batch (commit.c), and each try
+/* publish.c: notes a placed segment as the reservation's. */
+FC_MUST_USE int fc_reservation_add(struct fc_catalog *catalog, struct fc_reservation *reservation,
+				   struct fc_segment *segment);
+/* What an abort does, but wakes nobody: who waits for space waits for a batch (commit.c), and each try
  * counts against it. */
 void fc_reservation_undo(struct fc_catalog *catalog, struct fc_reservation *reservation);
 /* publish.c: the segment's session holds those who keep the name of blocks that the segment has too */
@@ -376,6 +376,9 @@ void fc_spill_has_failed(struct fc_session *session);
 
 /* commit.c */
 FC_MUST_USE int fc_commit_init(struct fc_arena *arena);
+/* Takes the memory that making the segment durable needs: before it is visible. FC_ENOMEM. */
+FC_MUST_USE int fc_commit_prepare(struct fc_catalog *catalog, struct fc_segment *segment);
+void fc_commit_forget(const struct fc_catalog *catalog, struct fc_segment *segment); /* gives it back */
 void fc_commit_queue(struct fc_catalog *catalog, struct fc_segment *segment);
 void fc_free_queue(struct fc_catalog *catalog, struct fc_segment *segment);
 /* Starts a batch if there is something to do and none runs: after one that failed. */

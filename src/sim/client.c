@@ -409,6 +409,9 @@ static void on_durable(struct fc_sim *sim, struct fc_sim_client *client, const s
 	bool is_disturbed = !fc_sim_is_undisturbed(sim, client);
 	if (result->durable_code == FC_ECANCELED && sim->is_wired && is_disturbed)
 		return; /* nobody knows */
+	if (result->durable_code == FC_ENOMEM)
+		fc_sim_broken(&sim->notes, "client %u: what was acknowledged is withdrawn for want of memory",
+			      client->number);
 	if (result->durable_code != FC_OK) {
 		sim->withdrawals++;
 		if (fc_sim_fired(sim) == 0)

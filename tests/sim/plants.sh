@@ -59,6 +59,7 @@ plants() { # NAME SEEDS OPTIONS...
 	not-asked-again   50 --wired
 	any-name          50
 	reclaim-saved     50
+	late-memory       100
 	END
 }
 
