@@ -18,7 +18,7 @@ enum fc_plant {
 	FC_PLANT_LOST_REQUEST,   /* core/loads.c: a request that failed is not given back to the pool */
 	FC_PLANT_HALF_SESSION,   /* catalog/reclaim.c: reclaim takes only the last segment of a session */
 	FC_PLANT_RECLAIM_LEASED, /* catalog/reclaim.c: reclaim takes sessions that are being read */
-	FC_PLANT_NO_CUT,         /* catalog/reclaim.c: damage is not cut off */
+	FC_PLANT_NO_CUT,         /* catalog/cut.c: damage is not cut off */
 	FC_PLANT_SWAP_LAYERS,    /* cio/save.c: a layer is gathered from another of the same size */
 	FC_PLANT_SWAP_BLOCKS,    /* cio/plan.c: two blocks go into each other's slots */
 	FC_PLANT_SHORT_READ,     /* cio/stream.c: a short read passes for a whole one */
@@ -58,8 +58,8 @@ enum fc_plant {
 	FC_PLANT_ANY_NAME,           /* format/arena.c: geometries of equal sizes are one, whatever they are called */
 	/* of making room */
 	FC_PLANT_RECLAIM_SAVED, /* catalog/publish.c: what was just saved makes room for itself */
-	FC_PLANT_LATE_MEMORY,   /* catalog/commit.c: a batch takes memory when it needs it, and withdraws without (was
-				   one) */
+	FC_PLANT_LATE_MEMORY,   /* catalog/commit.c: a batch takes memory when it needs it, or withdraws (was one) */
+	FC_PLANT_DROP_COPIES,   /* catalog/rebuild.c: of two copies one goes before any was read (was one) */
 	FC_PLANT_COUNT
 };
 

@@ -2,7 +2,11 @@
  *
  * The medium says what each segment is; what follows from all of them together is not stored, so that it cannot
  * disagree: which of two copies is named (memory before SSD, then the younger), what a session stands on, and what is
- * worth nothing any more, because nothing names it or the block before it is gone. */
+ * worth nothing any more, because the block before it is gone.
+ *
+ * Nobody has read a slice yet, so of two copies the one that is named may be the damaged one. The other is kept as a
+ * spare: it takes over when damage is found (reclaim.c), goes with the next turn of its session, whose history has been
+ * read by then, and is the first to go when room is wanted. */
 #include "catalog/state.h"
 
 #include "base/plant.h"
@@ -41,15 +45,18 @@ static int name_all(struct fc_catalog *catalog, struct fc_segment **sorted, uint
 }
 
 /* What a session stands on: who holds the block before each of its segments, what that one stands on, and who holds its
- * own blocks in its place. */
+ * own blocks in its place; not for good where all that a segment has is spare. */
 static int restore_deps(struct fc_catalog *catalog, struct fc_segment *segment)
 {
 	struct fc_session *session = segment->session;
 	int code = FC_OK;
 	for (uint64_t entry = 0; entry < segment->shape.entry_count && code == FC_OK; entry++) {
 		struct fc_location location = fc_index_find(&catalog->index, segment->keys[entry]);
-		if (!fc_location_is_none(location))
-			code = fc_session_depend(catalog, session, catalog->segments[location.segment]->session);
+		if (fc_location_is_none(location))
+			continue;
+		struct fc_session *holder = catalog->segments[location.segment]->session;
+		code = segment->named_count == 0 ? fc_session_depend_loosely(catalog, session, holder)
+						 : fc_session_depend(catalog, session, holder);
 	}
 	if (segment->start_block == 0 || code != FC_OK)
 		return code;
@@ -61,13 +68,16 @@ static int restore_deps(struct fc_catalog *catalog, struct fc_segment *segment)
 	return code;
 }
 
-/* Every sound block of a segment that names nothing is named by another: nothing is lost with it, so it does not count
- * as dropped. */
-static void retire_spares(struct fc_catalog *catalog)
+/* Every block of a segment that names nothing is named by another. */
+static void keep_spares(struct fc_catalog *catalog)
 {
 	for (uint32_t number = 0; number < catalog->segment_top; number++) {
 		struct fc_segment *segment = catalog->segments[number];
-		if (segment != NULL && fc_segment_is_linked(segment) && segment->named_count == 0)
+		if (segment == NULL || !fc_segment_is_linked(segment) || segment->named_count > 0)
+			continue;
+		fc_segment_set_backup(catalog, segment, true);
+		fc_list_push(&catalog->spares, &segment->spare_link);
+		if (fc_is_planted(FC_PLANT_DROP_COPIES))
 			fc_segment_retire(catalog, segment);
 	}
 }
@@ -146,7 +156,7 @@ static int build(struct fc_catalog *catalog, struct fc_segment **sorted)
 	if (code != FC_OK)
 		return code;
 	catalog->recovered_segments += count;
-	retire_spares(catalog);
+	keep_spares(catalog);
 	drop_empty_sessions(catalog);
 	return restore_all_deps(catalog);
 }

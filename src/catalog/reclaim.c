@@ -63,7 +63,7 @@ static void retire_all(struct fc_catalog *catalog, struct fc_session *session)
 	}
 }
 
-static void tell_loss(struct fc_catalog *catalog, const struct fc_session *session)
+void fc_reclaim_tell_loss(struct fc_catalog *catalog, const struct fc_session *session)
 {
 	if (catalog->loss_cb != NULL && session->kind == FC_SESSION_CONVERSATION)
 		catalog->loss_cb(catalog->loss_context, session->id);
@@ -300,7 +300,7 @@ static bool drop_orphans_of(struct fc_catalog *catalog, struct fc_session *sessi
 		if (!fc_segment_is_orphan(catalog, segment))
 			continue;
 		if (!any)
-			tell_loss(catalog, session);
+			fc_reclaim_tell_loss(catalog, session);
 		fc_segment_retire(catalog, segment);
 		any = true;
 	}
@@ -349,7 +349,7 @@ void fc_reclaim_work_off_losses(struct fc_catalog *catalog)
 void fc_reclaim_session(struct fc_catalog *catalog, struct fc_session *session)
 {
 	bool had_dependents = !fc_list_is_empty(&session->dependents);
-	tell_loss(catalog, session);
+	fc_reclaim_tell_loss(catalog, session);
 	fc_session_keep(session);
 	retire_all(catalog, session);
 	if (had_dependents)
@@ -371,8 +371,10 @@ static const struct fc_segment *backup_of(const struct fc_session *session, cons
 	fc_list_for_each(link, &session->segments)
 	{
 		const struct fc_segment *other = fc_container_of(link, struct fc_segment, session_link);
-		bool is_whole = other->sound_blocks >= other->end_block && other->are_resume_blocks_sound;
-		if (other->is_backup && is_whole && other->shape.entry_count == segment->shape.entry_count &&
+		bool is_whole = other->sound_from == 0 && other->sound_blocks >= other->end_block &&
+				other->are_resume_blocks_sound;
+		if (other->is_backup && other->medium == FC_SSD && is_whole &&
+		    other->shape.entry_count == segment->shape.entry_count &&
 		    memcmp(other->keys, segment->keys, segment->shape.entry_count * sizeof(*segment->keys)) == 0)
 			return other;
 	}
@@ -504,6 +506,16 @@ static bool has_run(const struct fc_arena *arena, uint64_t chunks)
 	return fc_space_largest(&arena->space, NULL) >= chunks;
 }
 
+void fc_reclaim_spares(struct fc_catalog *catalog)
+{
+	struct fc_link *link;
+	while ((link = fc_list_pop(&catalog->spares)) != NULL) {
+		struct fc_segment *segment = fc_container_of(link, struct fc_segment, spare_link);
+		if (segment->is_backup && !fc_publish_is_needed_as_backup(catalog, segment))
+			fc_segment_retire(catalog, segment);
+	}
+}
+
 uint64_t fc_reclaim_room_max(const struct fc_arena *arena)
 {
 	return arena->chunk_count - (arena->chunks_used - arena->chunks_leaving - arena->chunks_to_go);
@@ -512,6 +524,7 @@ uint64_t fc_reclaim_room_max(const struct fc_arena *arena)
 void fc_reclaim_for(struct fc_catalog *catalog, struct fc_arena *arena, uint64_t chunks_wanted,
 		    const struct fc_session *before)
 {
+	fc_reclaim_spares(catalog);
 	/* What is on its way may be enough; if it turns out not to be one run, the next call takes more sessions. */
 	uint64_t coming = arena->chunks_freeing - fc_min_u64(arena->chunks_freeing, arena->chunks_awaited);
 	if (coming >= chunks_wanted)
@@ -543,6 +556,7 @@ bool fc_reclaim_is_wanted(const struct fc_catalog *catalog)
 
 void fc_reclaim_to_watermarks(struct fc_catalog *catalog)
 {
+	fc_reclaim_spares(catalog);
 	for (int medium = 0; medium < FC_MEDIUM_COUNT; medium++) {
 		struct fc_arena *arena = &catalog->arenas[medium];
 		walk(catalog, arena, above_watermark(catalog, arena), FC_STOOD_UPON);
@@ -591,27 +605,7 @@ void fc_reclaim_for_owner(struct fc_catalog *catalog, struct fc_owner_state *own
 		reclaim_owned(catalog, owner, session);
 }
 
-/* ---- damage and eviction ---- */
-
-void fc_catalog_cut(struct fc_catalog *catalog, struct fc_segment *segment, uint64_t entry)
-{
-	if (!fc_segment_is_linked(segment) || fc_is_planted(FC_PLANT_NO_CUT))
-		return;
-	struct fc_session *session = segment->session;
-	const struct fc_range *bad = fc_shape_range_of(&segment->shape, entry);
-	uint64_t bad_block = bad->block_first + (entry - bad->entry_first);
-	fc_session_keep(session);
-	if (catalog->geometry.groups[bad->group].rule == FC_RULE_ALL)
-		fc_segment_spoil(catalog, segment, bad_block * fc_group_span(&catalog->geometry, bad->group), false);
-	else
-		fc_segment_spoil(catalog, segment, UINT64_MAX, true);
-	catalog->sessions_cut++;
-	if (segment->named_count == 0)
-		fc_segment_retire(catalog, segment);
-	tell_loss(catalog, session);
-	fc_reclaim_orphans(catalog, session);
-	fc_session_let_go(catalog, session);
-}
+/* ---- eviction ---- */
 
 int fc_catalog_evict(struct fc_catalog *catalog, struct fc_session_id id)
 {

@@ -631,6 +631,7 @@ static int init_catalog(struct fc_catalog *catalog, const struct fc_catalog_opts
 	catalog->affected.seed = opts->hash_seed;
 	fc_list_init(&catalog->space_waiters);
 	fc_list_init(&catalog->pins);
+	fc_list_init(&catalog->spares);
 	fc_list_init(&catalog->spills);
 	for (uint32_t group = 0; group < catalog->geometry.group_count; group++) {
 		catalog->block_bytes[group] = fc_group_block_bytes(&catalog->geometry, group);

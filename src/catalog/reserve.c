@@ -536,6 +536,7 @@ static int check_room(struct plan *plan, const struct piece *piece)
 {
 	const struct fc_arena *arena = &plan->catalog->arenas[piece->medium];
 	uint64_t chunk_bytes = arena->superblock.chunk_bytes;
+	fc_reclaim_spares(plan->catalog);
 	plan->is_measuring = true;
 	plan->chunks_measured = 0;
 	plan->need_bytes = plan->room_bytes = 0;

@@ -226,7 +226,8 @@ bool fc_segment_is_sound(const struct fc_catalog *catalog, const struct fc_segme
 	if (catalog->geometry.groups[range->group].rule != FC_RULE_ALL)
 		return segment->are_resume_blocks_sound;
 	uint64_t block = range->block_first + (entry - range->entry_first);
-	return (block + 1) * fc_group_span(&catalog->geometry, range->group) <= segment->sound_blocks;
+	uint64_t span = fc_group_span(&catalog->geometry, range->group);
+	return block * span >= segment->sound_from && (block + 1) * span <= segment->sound_blocks;
 }
 
 bool fc_segment_has_unnamed(const struct fc_catalog *catalog, const struct fc_segment *segment)
@@ -294,6 +295,7 @@ static void unlink_from_session(struct fc_catalog *catalog, struct fc_segment *s
 	struct fc_session *session = segment->session;
 	catalog->arenas[segment->medium].seam_count -= count_seams(catalog, segment);
 	fc_list_remove(&segment->session_link);
+	fc_list_remove(&segment->spare_link);
 	if (--session->segment_count[segment->medium] == 0) {
 		catalog->arenas[segment->medium].session_count--;
 		if (segment->medium == FC_MEMORY)

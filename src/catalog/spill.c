@@ -67,6 +67,7 @@ static int reserve_copy(struct fc_catalog *catalog, const struct fc_segment *ori
 	copy->start_block = original->start_block;
 	copy->end_block = original->end_block;
 	copy->parent = original->parent;
+	copy->sound_from = original->sound_from;
 	copy->sound_blocks = original->sound_blocks;
 	copy->are_resume_blocks_sound = original->are_resume_blocks_sound;
 	code = fc_segment_measure(catalog, copy);

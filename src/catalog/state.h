@@ -45,12 +45,15 @@ struct fc_segment {
 	struct fc_link pin_link;      /* the replacing segment's `pinned` */
 	struct fc_link pins_link;     /* catalog->pins, as long as pin_link is linked */
 	struct fc_link pinned;        /* segments that must stay until this one is durable */
+	struct fc_link spare_link;    /* catalog->spares */
 	bool is_committing;           /* waits for, or is in, a commit batch */
 	bool is_refused;              /* its batch has failed (revive.c) */
 	bool is_on_table;             /* its entry may be on the medium */
 	bool was_durable;             /* header and entry are on the medium, synced */
-	bool is_backup;               /* unnamed, kept because what names its blocks would not survive a restart */
+	bool is_backup;               /* unnamed, kept because what names its blocks would not survive a restart, or
+					 has not been read since the last one */
 	uint64_t seq, turn;
+	uint64_t sound_from;          /* entries that begin before this path block are given up: never named again */
 	uint64_t sound_blocks;        /* entries that end behind this many path blocks are damaged: never named again */
 	bool are_resume_blocks_sound; /* the same for those of window and state groups */
 	uint64_t start_block, end_block; /* path blocks it adds; equal for a segment of resume points only */
@@ -176,6 +179,7 @@ struct fc_catalog {
 	uint64_t key_bytes;           /* of all segments */
 	uint64_t chunks_freed;        /* that were on their way to be free, and are: never falls */
 	struct fc_link spills;        /* sessions whose memory is to go to SSD, in the order they were asked to */
+	struct fc_link spares;        /* copies that were found at the opening and have named nothing then, rebuild.c */
 	struct fc_link pins;        /* segments that others have replaced and that must stay until those are durable */
 	uint64_t segments_examined; /* so often a segment was looked at because others were refused */
 	uint64_t lease_count;
@@ -344,12 +348,15 @@ void fc_reclaim_forget(struct fc_catalog *catalog, struct fc_session *session);
  * that others wait for. With `before`, none that was used after that session. */
 void fc_reclaim_for(struct fc_catalog *catalog, struct fc_arena *arena, uint64_t chunks_wanted,
 		    const struct fc_session *before);
+/* Second copies that an opening has found go: they cost nobody anything. */
+void fc_reclaim_spares(struct fc_catalog *catalog);
 /* Chunks that could be had, free ones included, if all were reclaimed that may be. */
 uint64_t fc_reclaim_room_max(const struct fc_arena *arena);
 /* Some arena is used beyond its high watermark. */
 bool fc_reclaim_is_wanted(const struct fc_catalog *catalog);
 /* Keeps use below the high watermark, of all arenas. */
 void fc_reclaim_to_watermarks(struct fc_catalog *catalog);
+void fc_reclaim_tell_loss(struct fc_catalog *catalog, const struct fc_session *session);
 /* Frees the session and all that stand on it; none of them is leased. */
 void fc_reclaim_session(struct fc_catalog *catalog, struct fc_session *session);
 /* The same for want of room in `arena`, which counts it. */

@@ -588,8 +588,23 @@ static void begin_anew(struct fc_sim *sim)
 	}
 }
 
+/* What an opening finds whole it keeps, copies too: nobody has read yet which of two is the good one. */
+static void check_kept(struct fc_sim *sim)
+{
+	struct fc_stats stats;
+	uint64_t kept = 0;
+	fc_core_stats(sim->holder.core, &stats);
+	for (int medium = 0; medium < FC_MEDIUM_COUNT; medium++)
+		kept += stats.media[medium].segments;
+	if (kept + stats.dropped_segments < stats.recovered_segments)
+		fc_sim_broken(&sim->notes, "%llu segments are found whole, %llu are dropped, and %llu are kept",
+			      (unsigned long long)stats.recovered_segments, (unsigned long long)stats.dropped_segments,
+			      (unsigned long long)kept);
+}
+
 void fc_sim_promises_check(struct fc_sim *sim, bool is_excused)
 {
+	check_kept(sim);
 	for (uint32_t i = 0; i < sim->promised_count && !is_excused; i++)
 		if (!is_stored(sim, sim->promised[i]))
 			fc_sim_broken(&sim->notes, "path %u of %llu blocks was durable, and %llu are left",

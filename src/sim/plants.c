@@ -58,6 +58,7 @@ static const char *const names[FC_PLANT_COUNT] = {
 	[FC_PLANT_ANY_NAME] = "any-name",
 	[FC_PLANT_RECLAIM_SAVED] = "reclaim-saved",
 	[FC_PLANT_LATE_MEMORY] = "late-memory",
+	[FC_PLANT_DROP_COPIES] = "drop-copies",
 };
 
 const char *fc_sim_plant_name(int plant)

@@ -128,8 +128,8 @@ static void resume_points_side_by_side_are_found_again(void **state)
 }
 
 /* Two write the same blocks at once: the first one's copy is named until the store is closed, the younger one's after.
- * The first one's is then a spare, and nothing is lost with it. */
-static void a_spare_copy_goes_and_is_not_counted_as_dropped(void **state)
+ * The first one's is then a spare, which is kept until room is wanted, and nothing is lost with it. */
+static void a_spare_copy_is_kept_and_not_counted_as_dropped(void **state)
 {
 	(void)state;
 	struct put puts[2];
@@ -147,8 +147,10 @@ static void a_spare_copy_goes_and_is_not_counted_as_dropped(void **state)
 	assert_int_equal(world_reopen(&world, 0), 0);
 	world_check(&world);
 	assert_int_equal(stored(&world, keys[1], 16), 6);
-	assert_int_equal(world_stats(&world).media[FC_SSD].segments, 1);
+	assert_string_equal(picture(&world, keys[1], 16), "6");
+	assert_int_equal(world_stats(&world).media[FC_SSD].segments, 2);
 	assert_int_equal(world_stats(&world).dropped_segments, 0);
+	assert_int_equal(world_session(&world, 2).dependents, 0); /* whoever has the spare can be without it */
 	world_deinit(&world);
 }
 
@@ -612,7 +614,7 @@ int main(void)
 		cmocka_unit_test(everything_is_found_again),
 		cmocka_unit_test(memory_that_survives_is_named_before_ssd),
 		cmocka_unit_test(resume_points_side_by_side_are_found_again),
-		cmocka_unit_test(a_spare_copy_goes_and_is_not_counted_as_dropped),
+		cmocka_unit_test(a_spare_copy_is_kept_and_not_counted_as_dropped),
 		cmocka_unit_test(large_tables_and_headers_are_read_in_several_pieces),
 		cmocka_unit_test(a_larger_arena_has_more_room),
 		cmocka_unit_test(a_smaller_arena_keeps_what_lies_inside),

@@ -60,6 +60,7 @@ plants() { # NAME SEEDS OPTIONS...
 	any-name          50
 	reclaim-saved     50
 	late-memory       100
+	drop-copies       100
 	END
 }
 
