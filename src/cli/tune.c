@@ -12,6 +12,7 @@
 #include "cli/table.h"
 #include "config/option.h"
 #include "host/whole_file.h"
+#include "replay/policy.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -306,7 +307,12 @@ int fc_command_tune(const struct fc_config *config, struct fc_error *error)
 {
 	struct tune tune = {.config = *config};
 	struct fc_store_opts unused;
+	const struct fc_policy_type *flat = fc_policy_find("flat", strlen("flat")); /* the only one that is tuned */
 	int code = check_rate(config, error);
+	if (code == FC_OK)
+		code = fc_policy_check_settings(config->policy_settings, error);
+	if (code == FC_OK && fc_config_is_flag(config, "set"))
+		code = fc_policy_check_used(config->policy_settings, &flat, 1, error);
 	if (code == FC_OK)
 		code = fc_hardware_load(&tune.hardware, config->hardware, error);
 	if (code == FC_OK) {

@@ -7,6 +7,7 @@
 #include "config/option.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 enum mode_kind {
@@ -93,8 +94,8 @@ static const struct mode modes[] = {
 
 static const struct fc_option *option_of(const char *name, enum fc_command_bit command)
 {
-	char flag[FC_OPTION_NAME_BYTES] = "--";
-	strncat(flag, name, sizeof(flag) - 3);
+	char flag[FC_OPTION_NAME_BYTES];
+	snprintf(flag, sizeof(flag), "--%s", name);
 	const struct fc_option *option = fc_option_find(FC_SPELLING_FLAG, flag, strlen(flag), command);
 	fc_check(option != NULL && (option->commands & command) != 0);
 	return option;

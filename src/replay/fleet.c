@@ -73,7 +73,10 @@ static int make_runs(struct fc_fleet *fleet, struct fc_error *error)
 		if (run->outcome == NULL || run->nodes == NULL)
 			return fc_error_set(error, FC_ENOMEM, "no memory for %u nodes", nodes);
 	}
-	return fc_policy_check_settings(config->policy_settings, error);
+	code = fc_policy_check_settings(config->policy_settings, error);
+	if (code == FC_OK && fc_config_is_flag(config, "set"))
+		code = fc_policy_check_used(config->policy_settings, types, type_count, error);
+	return code;
 }
 
 int fc_fleet_init(struct fc_fleet *fleet, const struct fc_fleet_opts *opts, struct fc_error *error)

@@ -142,6 +142,11 @@ FC_MUST_USE int fc_policy_settings(const struct fc_policy_type *type, const char
  */
 FC_MUST_USE int fc_policy_check_settings(const char *text, struct fc_error *error);
 
+/* FC_EINVAL for a setting of a policy that is none of those that run: it would have no effect. `text` has been checked
+ * as above. */
+FC_MUST_USE int fc_policy_check_used(const char *text, const struct fc_policy_type *const *running, size_t count,
+				     struct fc_error *error);
+
 /* ---- what a policy tells ---- */
 
 struct fc_policy_host {

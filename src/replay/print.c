@@ -172,8 +172,8 @@ void fc_replay_print_clock(const struct fc_trace *trace, const struct fc_config 
 	if (config->speed > 0 || trace->format != FC_TRACE_OF_REQUESTS || trace->source_count > 0)
 		return;
 	fprintf(file,
-		"The trace's times do not count: requests start %s. %llu blocks of\n"
-		"inputs were those of requests under way, so nothing could deliver them. --speed 1 keeps the trace's "
+		"The trace's times do not count: requests start %s. Blocks that others under way\n"
+		"were still computing, so that nothing could deliver them: %llu. --speed 1 keeps the trace's "
 		"times.\n\n",
 		isfinite(config->rate_per_s) ? "at --rate" : "as fast as others end",
 		(unsigned long long)under_way_blocks);

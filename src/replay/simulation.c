@@ -124,7 +124,10 @@ int fc_simulation_init(struct fc_simulation *simulation, const struct fc_simulat
 		simulation->runs[i].rate_per_s = rates[i / type_count % rate_count];
 		simulation->runs[i].memory_bytes = memories[i / type_count / rate_count];
 	}
-	return fc_policy_check_settings(opts->config->policy_settings, error);
+	code = fc_policy_check_settings(opts->config->policy_settings, error);
+	if (code == FC_OK && fc_config_is_flag(opts->config, "set"))
+		code = fc_policy_check_used(opts->config->policy_settings, types, type_count, error);
+	return code;
 }
 
 void fc_simulation_deinit(struct fc_simulation *simulation)

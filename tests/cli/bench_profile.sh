@@ -34,7 +34,7 @@ grep -q '^lookup ' "$work/out" || complain "no measurement that --only names"
 
 # A profile that cannot be written, or measured, leaves the one that was there.
 cp "$work/here.yaml" "$work/before.yaml"
-"$FLATCAKE" bench --dir "$work/none" --profile "$work/here.yaml" >"$work/out" 2>"$work/err" &&
+"$FLATCAKE" bench --dir "$work/none" --force --profile "$work/here.yaml" >"$work/out" 2>"$work/err" &&
 	complain "a folder that is not there was accepted"
 grep -q "$work/none" "$work/err" || complain "said: $(cat "$work/err")"
 cmp -s "$work/before.yaml" "$work/here.yaml" || complain "the profile that was there is gone"

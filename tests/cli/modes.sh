@@ -46,6 +46,10 @@ refused '--requests: has no effect alone; add --nodes' replay t.jsonl --simulate
 refused '--route: has no effect alone; add --nodes' replay t.jsonl --simulate --route least
 refused '--memory: not with --memories' replay t.jsonl --simulate --memory 1GiB --memories 1GiB,2GiB
 refused '--rate: not with --rates' replay t.jsonl --simulate --rate 1 --rates 1,2
+for command in 'replay t.jsonl --simulate --policy flat,mooncake' 'tune t.jsonl'; do
+	# shellcheck disable=SC2086
+	refused '--set hicache.overlap: has no effect alone; add policy hicache' $command --set flat.granules=off,hicache.overlap=off
+done
 refused '--force: has no effect alone; add --output' tune t.jsonl --force
 refused '--force: has no effect alone; add --profile' bench --force
 refused '--scale: has no effect alone; add --trace' bench --scale 2

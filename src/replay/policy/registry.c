@@ -183,6 +183,24 @@ int fc_policy_check_settings(const char *text, struct fc_error *error)
 	return code;
 }
 
+int fc_policy_check_used(const char *text, const struct fc_policy_type *const *running, size_t count,
+			 struct fc_error *error)
+{
+	for (const char *word = text; word != NULL; word = strchr(word, ',')) {
+		word += *word == ',';
+		size_t bytes = strcspn(word, ".");
+		const struct fc_policy_type *named = fc_policy_find(word, bytes);
+		bool is_used = false;
+		for (size_t i = 0; i < count; i++)
+			is_used |= running[i] == named;
+		if (!is_used)
+			return fc_error_set(error, FC_EINVAL,
+					    "--set %.*s: has no effect alone; add policy %.*s, which does not run",
+					    (int)strcspn(word, "=,"), word, (int)bytes, word);
+	}
+	return FC_OK;
+}
+
 uint64_t fc_policy_prefill_ns(const struct fc_policy_env *env, const struct fc_policy_turn *turn, uint64_t blocks)
 {
 	uint64_t context = fc_min_u64(blocks * env->geometry->block_tokens, turn->prefill_tokens_of_input - 1);
