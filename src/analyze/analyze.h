@@ -12,13 +12,16 @@
  *   sessions    as the trace gives them, else inferred. A request goes on with the session of the deepest earlier
  *               request whose list it begins with, unless another request has already parted from that list there or
  *               deeper: what lies above a fork is shared. A request that goes on with none begins a session. So the
- * first two conversations on a shared prompt are taken for two only if one of them does not end where the prompt does,
- * which is nearly always so. distances   of a hit, since the block was last touched: in requests, in time between
- * arrivals, and in distinct blocks, which is the LRU stack distance (stack.h). size        of a session: distinct
- * blocks of the lists of all its requests. shared      a block that lists of two sessions or more hold. tier        LRU
- * of opts.dram_blocks in front of a store without limit on SSD: it reads from SSD every hit whose stack distance is
- * larger. window      working set of a span of time: distinct blocks referenced or stored in it, averaged over all
- * places of the span within the trace (Denning). */
+ *               first two conversations on a shared prompt are taken for two only if one of them does not end where
+ *               the prompt does, which is nearly always so.
+ *   distances   of a hit, since the block was last touched: in requests, in time between arrivals, and in distinct
+ *               blocks, which is the LRU stack distance (stack.h).
+ *   size        of a session: distinct blocks of the lists of all its requests.
+ *   shared      a block that lists of two sessions or more hold.
+ *   tier        LRU of opts.dram_blocks in front of a store without limit on SSD: it reads from SSD every hit whose
+ *               stack distance is larger.
+ *   window      working set of a span of time: distinct blocks referenced or stored in it, averaged over all places of
+ *               the span within the trace (Denning). */
 #ifndef FC_ANALYZE_ANALYZE_H
 #define FC_ANALYZE_ANALYZE_H
 

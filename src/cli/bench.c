@@ -170,9 +170,9 @@ static int check_used(const struct fc_config *config, struct fc_error *error)
 	static const char *const stores[] = {"model", "memory", "ssd"};
 	bool is_profile_alone = config->profile_path != NULL && config->only == NULL;
 	bool has_trace = config->trace_path != NULL && !is_profile_alone && is_wanted(config->only, "trace");
-	if (config->trace_path != NULL && !has_trace)
+	if (fc_config_is_flag(config, "trace") && !has_trace)
 		return fc_error_set(error, FC_EINVAL, "--trace: has no effect alone; add --only with trace among them");
-	if (config->json_path != NULL && is_profile_alone)
+	if (fc_config_is_flag(config, "json") && is_profile_alone)
 		return fc_error_set(error, FC_EINVAL,
 				    "--json: has no effect with --profile alone; add --only with measurements");
 	for (size_t i = 0; i < fc_array_len(stores); i++)

@@ -123,9 +123,8 @@ static const struct fc_option options[] = {
 	{"rate", "R|max", FC_OPTION_RATE, FIELD(rate_per_s), SIMULATES, "max",
 	 .help = "requests started per second, or as fast as possible", .ratio_min = 0.001, .ratio_max = 1000000},
 	{"speed", "RATIO", FC_OPTION_RATIO, FIELD(speed), FC_COMMAND_REPLAY, "0",
-	 .help = "start requests when the trace says, this many times as fast, instead of at --rate; 1: at its own "
-		 "pace; "
-		 "0: the trace's times do not count",
+	 .help = "start requests when the trace says, this many times as fast, instead of at --rate; "
+		 "1: at its own pace; 0: the trace's times do not count",
 	 .ratio_max = 1000000},
 	{"prefill", "TOKENS_PER_S|max", FC_OPTION_RATE, FIELD(prefill_per_s), SIMULATES, "max",
 	 .help = "speed at which the modelled engine computes tokens that were not stored, or in no time",
@@ -208,13 +207,11 @@ static const struct fc_option options[] = {
 	 .help = "prompts and replies are this many times as long as in the recorded sessions", .ratio_min = 0.001,
 	 .ratio_max = 1000},
 	{"output", "PATH", FC_OPTION_TEXT, FIELD(output_path), FC_COMMAND_GEN, NULL,
-	 .help = "where the trace goes: a folder, one file when the name ends in .tar, .tar.gz, .tar.zst or .jsonl, or "
-		 "- for "
-		 "standard output"},
+	 .help = "where the trace goes: a folder, one file when the name ends in .tar, .tar.gz, .tar.zst or .jsonl, "
+		 "or - for standard output"},
 	{"force", NULL, FC_OPTION_SWITCH, FIELD(is_replacing), GUARDS_OUTPUT, "off",
-	 .help = "replace a file that is there; without it one that a later run reads (a trace, settings, a profile) "
-		 "is "
-		 "left alone"},
+	 .help = "replace a file that is there; without it one that a later run reads (a trace, settings, a "
+		 "profile) is left alone"},
 
 	{"only", "NAMES", FC_OPTION_TEXT, FIELD(only), FC_COMMAND_BENCH, NULL,
 	 .help = "run these measurements only, names with commas"},

@@ -175,7 +175,7 @@ void fc_replay_print_clock(const struct fc_trace *trace, const struct fc_config 
 		"The trace's times do not count: requests start %s. Blocks that others under way\n"
 		"were still computing, so that nothing could deliver them: %llu. --speed 1 keeps the trace's "
 		"times.\n\n",
-		isfinite(config->rate_per_s) ? "at --rate" : "as fast as others end",
+		isfinite(config->rate_per_s) || config->rates != NULL ? "at a rate" : "as fast as others end",
 		(unsigned long long)under_way_blocks);
 }
 

@@ -1,11 +1,11 @@
 /* Loading a trace: tells from the text what it is, cuts it into records, and hands each to the reader of its format.
  *
- *   the first line is no JSON   a table, whose requests are on the lines below (csv.c)
- *   and names columns
- *   text starts with [          one JSON array of records
- *   the first line is an        a record on each line; only one line is in memory at a time. It is an object if its
- * braces object, whole               balance, or if the line after it starts one too (then the first is cut off, and
- * reported so) otherwise                   the text is one record, spread over lines
+ *   first line            the text is
+ *   not JSON, but names   a table, with a request on each line below (csv.c)
+ *   starts with [         one JSON array of records
+ *   an object, whole      a record on each line; only one line is in memory at a time. It is an object if its braces
+ *                         balance, or if the line after it starts one too (then the first is cut off, and reported so)
+ *   part of an object     one record, spread over lines
  *
  * A byte-order mark, blank lines, CR LF and a missing last newline make no difference. A record with "requests" is a
  * Claude Code session, one with "chat_id" a Bailian request, another with "hash_ids" or "timestamp" a Mooncake request.
