@@ -256,8 +256,8 @@ struct fc_store_opts {
 
 	/* FC-CIO and FC-MAS */
 	uint32_t streams;      /* loads from SSD that run at once, each with a window of its own; 1 to FC_STREAMS_MAX */
-	uint64_t window_bytes; /* one stream's double buffer, FC_WINDOW_BYTES_MIN to _MAX; a layer that exceeds half of
-				  it is read in parts */
+	uint64_t window_bytes; /* one stream's double buffer, FC_WINDOW_BYTES_MIN to _MAX, in multiples of 8 KiB; a
+				  layer that exceeds half of it is read in parts */
 	uint64_t gap_bytes;    /* gaps smaller than this are read through; up to FC_GAP_BYTES_MAX */
 	uint64_t transfer_bytes; /* largest single command, up to FC_TRANSFER_BYTES_MAX; 0: what the device takes */
 	uint32_t queue_depth;    /* commands in flight on the SSD, 1 to FC_QUEUE_DEPTH_MAX */

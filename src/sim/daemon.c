@@ -491,6 +491,18 @@ void fc_sim_daemon_check(struct fc_sim *sim)
 
 enum strange { STRANGE_GARBAGE, STRANGE_VERSION, STRANGE_GEOMETRY, STRANGE_HALF, STRANGE_SILENT, STRANGE_COUNT };
 
+/* Another block size, or a model of another name and equal sizes: which, the moment decides, and nothing is drawn. */
+static void make_strange(struct fc_geometry *geometry, uint64_t now_ns)
+{
+	if (now_ns % 2 == 0) {
+		geometry->name[0]++;
+		return;
+	}
+	geometry->block_tokens *= 2;
+	for (uint32_t group = 0; group < geometry->group_count; group++)
+		geometry->groups[group].tokens_per_block *= 2;
+}
+
 static void say_hello(struct fc_sim *sim, struct fc_sim_connection *connection, enum strange kind)
 {
 	struct fc_wire_buffer buffer;
@@ -502,9 +514,7 @@ static void say_hello(struct fc_sim *sim, struct fc_sim_connection *connection, 
 	if (kind == STRANGE_VERSION)
 		hello.version_min = hello.version_max = FC_WIRE_VERSION_MAX + 1;
 	if (kind == STRANGE_GEOMETRY)
-		hello.geometry.block_tokens *= 2;
-	for (uint32_t group = 0; group < hello.geometry.group_count && kind == STRANGE_GEOMETRY; group++)
-		hello.geometry.groups[group].tokens_per_block *= 2;
+		make_strange(&hello.geometry, connection->opened_ns);
 	fc_wire_buffer_init(&buffer, &sim->network.alloc);
 	fc_check(fc_wire_put_hello(&buffer, &hello) == FC_OK);
 	uint64_t count = kind == STRANGE_HALF ? fc_random_below(&sim->breakage, buffer.used) : buffer.used;

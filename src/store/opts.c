@@ -6,7 +6,8 @@
 
 #include <string.h>
 
-#define ALIGN_MIN 64u /* of any medium's I/O, as the core has it */
+#define ALIGN_MIN 64u                 /* of any medium's I/O, as the core has it */
+#define ALIGN_MAX FC_TABLE_PAGE_BYTES /* the same: what windows are good for on every disk */
 
 void fc_store_opts_init(struct fc_store_opts *opts)
 {
@@ -115,7 +116,7 @@ static int check_together(const struct fc_store_opts *opts, struct fc_error *err
 	if (code == FC_OK)
 		code = check_arena_bytes("memory_bytes", opts->memory_bytes, opts, error);
 	if (code == FC_OK)
-		code = fc_core_check_window(opts->geometry, opts->window_bytes, ALIGN_MIN, error);
+		code = fc_core_check_window(opts->geometry, opts->window_bytes, ALIGN_MAX, error);
 	if (code == FC_OK)
 		code = check_path("ssd_path", opts->ssd_path, error);
 	if (code == FC_OK)

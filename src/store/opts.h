@@ -19,7 +19,8 @@ struct fc_opts_range {
 const struct fc_opts_range *fc_store_opts_range(size_t index);
 
 /* All that can be said of options before anything is opened, whoever opens it. FC_EINVAL and FC_ELIMIT name the option,
- * its value and what is allowed. What depends on a medium (alignment) is checked when that is open. */
+ * its value and what is allowed. Windows have to fit the coarsest alignment there is, so
+ * that no medium finds fault with them once it has been made. */
 FC_MUST_USE int fc_store_opts_check(const struct fc_store_opts *opts, struct fc_error *error);
 
 #endif

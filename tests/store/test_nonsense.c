@@ -158,6 +158,8 @@ static void options_that_contradict_each_other_are_named(void **state)
 	opts = good;
 	opts.window_bytes = FC_WINDOW_BYTES_MIN + 1;
 	expect_refused(&opts, "window_bytes 65537; from ");
+	opts.window_bytes = FC_WINDOW_BYTES_MIN + 4096; /* good for some disks */
+	expect_refused(&opts, "in multiples of 8192");
 	opts = good;
 	opts.geometry = &large;
 	opts.window_bytes = FC_WINDOW_BYTES_MIN;
