@@ -12,7 +12,7 @@ count=0
 plants() { # NAME SEEDS OPTIONS...
 	cat <<-'END'
 	skip-checksum     100
-	header-first      100
+	header-first      300 --no-faults --fault power=0.05 --fault reordered=1
 	no-final-sync     200
 	short-header      300
 	free-at-once      200
