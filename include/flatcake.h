@@ -262,8 +262,11 @@ struct fc_store_opts {
 	uint64_t transfer_bytes; /* largest single command, up to FC_TRANSFER_BYTES_MAX; 0: what the device takes */
 	uint32_t queue_depth;    /* commands in flight on the SSD, 1 to FC_QUEUE_DEPTH_MAX */
 	uint32_t requests_max;   /* loads and saves that may exist at once, 1 to FC_REQUESTS_MAX */
-	uint64_t io_timeout_ns;  /* an I/O that takes longer ends its request with an error or a shorter prefix;
-				    FC_IO_TIMEOUT_NS_MIN to _MAX */
+	/* How long I/O may stand still, FC_IO_TIMEOUT_NS_MIN to _MAX. Whoever waits for I/O of which nothing has ended
+	 * for so long is told FC_ETIMEOUT: loads, saves, and what waits to become durable. What that I/O may still
+	 * touch stays out of use until it returns: the load's window, the save's space. While an arena does not answer,
+	 * saves to it are refused with FC_ETIMEOUT; what is in memory is still loaded. */
+	uint64_t io_timeout_ns;
 
 	/* with "unix:PATH": what flatcaked is told. The arenas, their sizes and the rules of placement are the daemon's
 	 * then, and of the options above only those under FC-CIO and FC-MAS count, and the geometry must be the same */
@@ -285,7 +288,9 @@ void fc_store_opts_init(struct fc_store_opts *opts);
  *                as long as `reconnect_timeout_ns` says, and nothing hangs
  *
  * FC_EFORMAT and FC_EGEOMETRY say what was found and what was wanted, FC_EINVAL whose an arena is that belongs to
- * neither this user nor root; nothing is changed in those cases. */
+ * neither this user nor root; nothing is changed in those cases. FC_ETIMEOUT: the open stands
+ * still, since a file system or device has not answered for io_timeout_ns, at least 5 s; it is given up, and what it
+ * holds is let go of when it is answered. */
 int fc_store_open(struct fc_store **store, const char *address, const struct fc_store_opts *opts,
 		  struct fc_error *error);
 
@@ -296,10 +301,15 @@ const char *fc_store_notice(const struct fc_store *store);
 
 /* Ends every request (FC_ECANCELED), makes everything committed durable, and frees the store. NULL is allowed. Of the
  * store's functions none may be running or follow; loads, saves and KV descriptions that are still there can be waited
- * for, and are freed by their own functions as ever. */
+ * for, and are freed by their own functions as ever.
+ *
+ * It returns in any case: I/O of which nothing has ended for io_timeout_ns, at least 5 s, is left behind. A thread of
+ * the store's then goes on until it returns, and keeps the store's memory and its lock on the arenas; until then they
+ * cannot be opened again (FC_EBUSY), and this library must not be unloaded. The end of the process ends all of it. */
 void fc_store_close(struct fc_store *store);
 
-/* Returns once everything that was saved before the call is durable, or the error that prevented it. */
+/* Returns once everything that was saved before the call is durable, or the error that prevented it: FC_ETIMEOUT when
+ * what makes it durable has stood still for io_timeout_ns. It may become durable all the same. */
 int fc_store_sync(struct fc_store *store, struct fc_error *error);
 
 /* ---- where the engine's KV lies -----------------------------------------------------------------------------------
@@ -372,8 +382,10 @@ struct fc_load_opts {
 	struct fc_kv *kv;
 	struct fc_slots slots[FC_GROUPS_MAX]; /* where each group's blocks go; copied. Groups under FC_RULE_ALL need all
 						 blocks from 0 */
-	uint64_t arrival_ns;        /* the request's arrival on CLOCK_MONOTONIC; 0: now. Orders the ready queue */
-	uint64_t timeout_ns;        /* the load ends after this with what is there; 0: none but the I/O's own */
+	uint64_t arrival_ns; /* the request's arrival on CLOCK_MONOTONIC; 0: now. Orders the ready queue */
+	/* The load ends after this with FC_ETIMEOUT and no blocks, wherever it is, reading included; only a copy to the
+	 * slots that is under way is waited for. 0: no limit but io_timeout_ns */
+	uint64_t timeout_ns;
 	bool is_started_when_ready; /* copy from memory at once instead of after fc_ready_take() */
 	void *user;
 };
@@ -396,8 +408,8 @@ struct fc_load_result {
 int fc_load_submit(struct fc_store *store, const struct fc_load_opts *opts, struct fc_load **load,
 		   struct fc_error *error);
 
-/* Asks the load to end; its FC_EVENT_LOADED follows with FC_ECANCELED unless it was done already. The slots may be
- * touched until then. */
+/* Asks the load to end; its FC_EVENT_LOADED follows with FC_ECANCELED unless it was done already, as soon as nothing is
+ * being copied to the slots. They may be touched until then. */
 void fc_load_cancel(struct fc_load *load);
 
 /* Waits until the load has ended. */
@@ -438,9 +450,9 @@ struct fc_save_result {
 	uint64_t bytes_written[FC_MEDIUM_COUNT]; /* with absorbed segments, headers and padding */
 	uint64_t bytes_new;                      /* slices that were not stored before */
 	uint64_t segments_absorbed;
-	int durable_code;      /* 0, or why it was visible and could not be made durable */
-	bool is_durable;       /* what this save wrote outlives the process: none of it lies in memory that does not */
-	struct fc_error error; /* why, when code is not 0 */
+	int durable_code; /* 0, or why it was visible and could not be made durable; FC_ETIMEOUT: nobody knows yet */
+	bool is_durable;  /* what this save wrote outlives the process: none of it lies in memory that does not */
+	struct fc_error error; /* why, when code is not 0, or durable_code is FC_ETIMEOUT */
 };
 
 /* Saves a turn: the blocks of the path that are not stored. Saving what is stored is free. The slots are borrowed until

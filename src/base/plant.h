@@ -60,6 +60,11 @@ enum fc_plant {
 	FC_PLANT_RECLAIM_SAVED, /* catalog/publish.c: what was just saved makes room for itself */
 	FC_PLANT_LATE_MEMORY,   /* catalog/commit.c: a batch takes memory when it needs it, or withdraws (was one) */
 	FC_PLANT_DROP_COPIES,   /* catalog/rebuild.c: of two copies one goes before any was read (was one) */
+	/* of what does not answer */
+	FC_PLANT_READ_OUTLASTS_DEADLINE, /* core/loads.c: a load whose time is over waits for its reads */
+	FC_PLANT_LEFT_COPY,              /* core/loads.c: an interrupted load ends while its slots are copied to */
+	FC_PLANT_ENDLESS_SYNC,           /* core/core.c: a sync that never returns keeps its saves waiting */
+	FC_PLANT_LATE_TWICE,             /* catalog/commit.c: who was told that it is late is told its end as well */
 	FC_PLANT_COUNT
 };
 

@@ -94,6 +94,17 @@ void fc_catalog_free(struct fc_catalog *catalog);
  */
 bool fc_catalog_is_settled(const struct fc_catalog *catalog);
 
+/* True while a batch of the medium is under way: I/O that something waits for to become durable, or free. `progress`
+ * changes whenever some of it has ended. */
+bool fc_catalog_is_committing(const struct fc_catalog *catalog, enum fc_medium medium, uint64_t *progress);
+
+/* The batch under way has been waited for long enough. Whoever waits for the medium's durability is told FC_ETIMEOUT,
+ * here, and what the batch may still write stays as it is until its I/O ends: visible, and not free. Until something of
+ * it has ended the medium is silent: nothing more is reserved there (FC_ETIMEOUT); call this again for what is
+ * committed meanwhile. */
+void fc_catalog_commit_is_late(struct fc_catalog *catalog, enum fc_medium medium);
+bool fc_catalog_is_silent(const struct fc_catalog *catalog, enum fc_medium medium);
+
 /* Of an open catalog; NULL when that medium has no arena. The catalog's. */
 const struct fc_superblock *fc_catalog_superblock(const struct fc_catalog *catalog, enum fc_medium medium);
 
@@ -207,10 +218,10 @@ struct fc_reservation {
 	void (*space_cb)(struct fc_reservation *reservation); /* only notes it: called from inside other calls */
 };
 
-/* Errors: FC_EINVAL with text (a block that is new and not on the device, an owner or an owner's id that is not right),
- * FC_EFULL (no room for the turn in the arenas or in its owner's quota, and none to be had: then no session was
- * reclaimed for it), FC_EAGAIN (room is being freed: space_cb will be called once, try again then), FC_ENOMEM. After an
- * error nothing is held. */
+/* Errors: FC_ETIMEOUT with text (the medium is silent), FC_EINVAL with text (a block that is new and not on the device,
+ * an owner or an owner's id that is not right), FC_EFULL (no room for the turn in the arenas or in its owner's quota,
+ * and none to be had: then no session was reclaimed for it), FC_EAGAIN (room is being freed: space_cb will be called
+ * once, try again then), FC_ENOMEM. After an error nothing is held. */
 FC_MUST_USE int fc_catalog_reserve(struct fc_catalog *catalog, const struct fc_turn *turn,
 				   struct fc_reservation *reservation, struct fc_error *error);
 /* Makes the segments visible, and then makes room up to the watermarks; what was saved and what it stands on stay.

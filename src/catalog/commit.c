@@ -15,6 +15,13 @@
  * When a step fails, nothing of the batch counts: its segments are withdrawn, what they had replaced is named again,
  * and frees are tried again with the next batch.
  *
+ * A step may not end at all. The catalog has no clock: whoever has one says when it is late, and then nobody is kept
+ * waiting for it, while the batch, its segments and the chunks that it frees stay as they are until it ends:
+ *
+ *     under way --fc_catalog_commit_is_late()--> under way, silent: waiters are told, nothing new is placed here
+ *          ^                                             |
+ *          '------------- any I/O of it ends ------------'
+ *
  * A batch asks for no memory: its segments are visible, and to withdraw them because there is none would take back what
  * was acknowledged. What it needs for itself and for pages of the table is taken when the arena is opened; a segment's
  * header has its memory from when the segment was reserved, and hands it over to the write. */
@@ -168,10 +175,17 @@ static void submit_sync(struct fc_commit_batch *batch, bool is_final)
 	fc_media_submit(batch->arena->media, &batch->sync);
 }
 
+static void has_moved(struct fc_arena *arena)
+{
+	arena->commit_progress++;
+	arena->is_silent = false;
+}
+
 static void on_write(struct fc_io *io)
 {
 	struct commit_write *write = fc_container_of(io, struct commit_write, io);
 	struct fc_commit_batch *batch = write->batch;
+	has_moved(batch->arena);
 	bool is_short_allowed = fc_is_planted(FC_PLANT_SHORT_HEADER) && io->result >= 0;
 	if (io->result != (int64_t)io->bytes && !is_short_allowed)
 		batch->code = fc_io_code(io);
@@ -339,6 +353,7 @@ static void start_writes(struct fc_commit_batch *batch)
 static void on_sync(struct fc_io *io)
 {
 	struct fc_commit_batch *batch = fc_container_of(io, struct fc_commit_batch, sync);
+	has_moved(batch->arena);
 	if (io->result < 0)
 		batch->code = fc_io_code(io);
 	if (batch->code != FC_OK || batch->is_final_sync)
@@ -371,6 +386,7 @@ static void start_batch(struct fc_arena *arena)
 	batch->segment_count = move_segments(&arena->committing, &batch->segments);
 	move_segments(&arena->freeing, &batch->frees);
 	arena->batch = batch;
+	arena->commit_progress++;
 	if (batch->segment_count > 0 && !fc_is_planted(FC_PLANT_HEADER_FIRST))
 		submit_sync(batch, false);
 	else
@@ -416,6 +432,45 @@ void fc_free_queue(struct fc_catalog *catalog, struct fc_segment *segment)
 	arena->chunks_freeing += segment->chunk_count;
 	fc_list_push(&arena->freeing, &segment->commit_link);
 	start_batch(arena);
+}
+
+/* ---- what does not end ---- */
+
+bool fc_catalog_is_committing(const struct fc_catalog *catalog, enum fc_medium medium, uint64_t *progress)
+{
+	const struct fc_arena *arena = &catalog->arenas[medium];
+	*progress = arena->commit_progress;
+	return arena->batch != NULL;
+}
+
+bool fc_catalog_is_silent(const struct fc_catalog *catalog, enum fc_medium medium)
+{
+	return catalog->arenas[medium].is_silent;
+}
+
+/* Those that then wait for nothing else go to `told`. */
+static void stop_waiting(struct fc_link *segments, struct fc_link *told)
+{
+	fc_list_for_each(link, segments)
+	{
+		struct fc_segment *segment = fc_container_of(link, struct fc_segment, commit_link);
+		struct fc_reservation *reservation = segment->reservation;
+		if (!fc_is_planted(FC_PLANT_LATE_TWICE))
+			segment->reservation = NULL;
+		note_outcome(reservation, FC_ETIMEOUT, told);
+	}
+}
+
+void fc_catalog_commit_is_late(struct fc_catalog *catalog, enum fc_medium medium)
+{
+	struct fc_arena *arena = &catalog->arenas[medium];
+	struct fc_link told;
+	fc_check(arena->batch != NULL);
+	arena->is_silent = true;
+	fc_list_init(&told);
+	stop_waiting(&arena->batch->segments, &told);
+	stop_waiting(&arena->committing, &told);
+	tell(&told);
 }
 
 bool fc_catalog_is_settled(const struct fc_catalog *catalog)

@@ -269,6 +269,8 @@ static int measure(struct plan *plan, enum fc_medium medium)
 static int take_room(struct plan *plan, struct fc_segment *segment)
 {
 	struct fc_catalog *catalog = plan->catalog;
+	if (catalog->arenas[segment->medium].is_silent)
+		return FC_ETIMEOUT;
 	int code = fc_segment_measure(catalog, segment);
 	if (code == FC_OK) {
 		code = fc_owner_take_room(catalog, segment, plan->may_reclaim, plan->reservation);
@@ -643,7 +645,7 @@ static int grant_prompt(struct plan *plan, enum fc_medium medium, uint64_t from,
 }
 
 /* First the copy that survives a restart, then the one that is read: it takes the names over (publish.c). Want of room
- * is no error here: the prompt then stays where it is, or goes with the turn. */
+ * is no error here, nor a medium that does not answer: the prompt then stays where it is, or goes with the turn. */
 static int plan_prompt(struct plan *plan)
 {
 	struct fc_catalog *catalog = plan->catalog;
@@ -662,13 +664,13 @@ static int plan_prompt(struct plan *plan)
 		return FC_OK;
 	if (needs_ssd)
 		code = grant_prompt(plan, FC_SSD, ssd_from, shared);
-	if (code != FC_OK && code != FC_EFULL)
+	if (code != FC_OK && code != FC_EFULL && code != FC_ETIMEOUT)
 		return code;
 	if (needs_memory)
 		code = grant_prompt(plan, FC_MEMORY, memory_from, shared);
 	if (plan->reservation->grant_count > 0)
 		plan->start = fc_max_u64(plan->start, shared);
-	return code == FC_EFULL ? FC_OK : code;
+	return code == FC_EFULL || code == FC_ETIMEOUT ? FC_OK : code;
 }
 
 /* ---- the main segment ---- */
@@ -884,6 +886,10 @@ int fc_catalog_reserve(struct fc_catalog *catalog, const struct fc_turn *turn, s
 		return FC_OK;
 	if (code == FC_EFULL)
 		refuse(&plan);
+	if (code == FC_ETIMEOUT)
+		fc_error_set(error, code,
+			     "save: the arena does not answer: what was to become durable there before has been waited "
+			     "for longer than io_timeout_ns");
 	fc_reservation_undo(catalog, reservation);
 	if (code == FC_EAGAIN)
 		fc_space_wait(catalog, reservation);

@@ -107,7 +107,8 @@ static int lease_one(struct fc_catalog *catalog, struct fc_segment *segment, str
 
 int fc_catalog_spill_next(struct fc_catalog *catalog, struct fc_path *from, struct fc_reservation *reservation)
 {
-	if (!catalog->arenas[FC_MEMORY].is_open || !catalog->arenas[FC_SSD].is_open || catalog->opts.is_read_only)
+	if (!catalog->arenas[FC_MEMORY].is_open || !catalog->arenas[FC_SSD].is_open || catalog->opts.is_read_only ||
+	    catalog->arenas[FC_SSD].is_silent)
 		return FC_EAGAIN;
 	struct fc_segment *segment = next_to_spill(catalog);
 	if (segment == NULL)

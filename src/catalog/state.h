@@ -133,6 +133,8 @@ struct fc_arena {
 	struct fc_link freeing;             /* retired, waiting for their entry to be zeroed */
 	struct fc_commit_batch *batch;      /* under way, or NULL */
 	struct fc_commit_batch *idle_batch; /* its memory; NULL where nothing is ever written */
+	uint64_t commit_progress;           /* batches that were begun, and I/Os of them that have ended, ever */
+	bool is_silent;                     /* one has been waited for long enough, and nobody waits for it any more */
 
 	/* exact counters */
 	uint64_t chunks_used;

@@ -81,7 +81,8 @@ static void slot_is_done(struct fc_load_job *job, struct fc_slot *slot)
 static void on_moved(struct fc_slot *slot)
 {
 	struct fc_load_job *job = slot->stream->job;
-	if (slot->failure != FC_OK)
+	/* Whoever stopped the job may have left it, and the path with it. */
+	if (slot->failure != FC_OK && !job->is_stopping)
 		note_bad_runs(job, &slot->part);
 	if (job->code != FC_OK || job->is_stopping)
 		slot_is_done(job, slot);

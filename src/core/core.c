@@ -242,6 +242,24 @@ bool fc_core_are_stuck(const struct fc_core *core, uint32_t first, uint32_t end)
 	return true;
 }
 
+/* Batches of the catalog that stand still are late, and whoever waits for them is told. */
+static void check_commits(struct fc_core *core, uint64_t now_ns)
+{
+	for (int medium = 0; medium < FC_MEDIUM_COUNT && core->catalog != NULL; medium++) {
+		uint64_t progress;
+		bool is_committing = fc_catalog_is_committing(core->catalog, (enum fc_medium)medium, &progress);
+		if (!is_committing || progress != core->commits[medium].progress) {
+			core->commits[medium].progress = progress;
+			core->commits[medium].progress_ns = now_ns;
+		}
+		if (!is_committing || now_ns - core->commits[medium].progress_ns < core->opts.io_timeout_ns ||
+		    fc_is_planted(FC_PLANT_ENDLESS_SYNC))
+			continue;
+		core->io_errors += !fc_catalog_is_silent(core->catalog, (enum fc_medium)medium);
+		fc_catalog_commit_is_late(core->catalog, (enum fc_medium)medium);
+	}
+}
+
 static void check_progress(struct fc_core *core, uint64_t now_ns)
 {
 	if (core->directory_progress != core->directory->progress) {
@@ -267,6 +285,7 @@ static void check_progress(struct fc_core *core, uint64_t now_ns)
 			continue;
 		}
 		worker->is_stuck = true;
+		core->io_errors++;
 		if (worker->load != NULL)
 			fc_core_load_is_stuck(core, worker);
 		else if (worker->save != NULL)
@@ -295,11 +314,24 @@ unsigned fc_core_step(struct fc_core *core)
 	count += core->directory->ops->poll(core->directory);
 	uint64_t now_ns = fc_core_now_ns(core);
 	check_progress(core, now_ns);
+	check_commits(core, now_ns);
 	fc_core_check_deadlines(core, now_ns);
 	fc_core_check_save_queue(core, now_ns);
 	fc_core_dispatch_loads(core);
 	fc_core_dispatch_saves(core);
 	return count + poll_all(core);
+}
+
+/* When the first batch that is under way will be late. */
+static uint64_t commits_late_ns(const struct fc_core *core)
+{
+	uint64_t first_ns = UINT64_MAX, late_ns, progress;
+	for (int medium = 0; medium < FC_MEDIUM_COUNT && core->catalog != NULL; medium++)
+		if (fc_catalog_is_committing(core->catalog, (enum fc_medium)medium, &progress) &&
+		    !fc_catalog_is_silent(core->catalog, (enum fc_medium)medium) &&
+		    !fc_add_overflows(core->commits[medium].progress_ns, core->opts.io_timeout_ns, &late_ns))
+			first_ns = fc_min_u64(first_ns, late_ns);
+	return first_ns;
 }
 
 uint64_t fc_core_wake_ns(const struct fc_core *core)
@@ -314,6 +346,7 @@ uint64_t fc_core_wake_ns(const struct fc_core *core)
 		    !fc_add_overflows(worker->progress_ns, core->opts.io_timeout_ns, &limit_ns))
 			wake_ns = fc_min_u64(wake_ns, limit_ns);
 	}
+	wake_ns = fc_min_u64(wake_ns, commits_late_ns(core));
 	fc_list_for_each(link, &core->loads)
 	{
 		const struct fc_core_load *load = fc_container_of(link, struct fc_core_load, link);
@@ -342,8 +375,9 @@ uint64_t fc_core_durable_sequence(const struct fc_core *core)
 	return sequence;
 }
 
-uint64_t fc_core_durable_failures(const struct fc_core *core)
+uint64_t fc_core_durable_failures(const struct fc_core *core, int *code)
 {
+	*code = core->durable_failure_code;
 	return core->durable_failures;
 }
 

@@ -23,8 +23,12 @@
  *   RESERVING lasts while space is being freed, and saves behind it wait.
  *
  * Requests are the core's, from a pool of requests_max; whoever submitted one gives it back with fc_core_load_free() or
- * fc_core_save_free() after it has ended. A request whose I/O never returns ends with FC_ETIMEOUT; what that I/O could
- * still touch (window, reserved space) stays out of use until it returns. */
+ * fc_core_save_free() after it has ended.
+ *
+ * No request is kept by an I/O that never returns: whatever waits for I/O of which nothing has ended for io_timeout_ns
+ * ends with FC_ETIMEOUT, a save that is visible with that as its durable_code. A load whose own time is over, or that
+ * is cancelled, ends as soon as no copy to its slots is under way. What the I/O could still touch (window, reserved
+ * space, chunks that a batch frees) stays out of use until it returns, and until then the core is not idle. */
 #ifndef FC_CORE_CORE_H
 #define FC_CORE_CORE_H
 
@@ -148,8 +152,8 @@ bool fc_core_is_idle(const struct fc_core *core);
 uint64_t fc_core_save_sequence(const struct fc_core *core);
 /* ... and when this has reached it, all of them are durable or have failed. */
 uint64_t fc_core_durable_sequence(const struct fc_core *core);
-/* Saves that were visible and could not be made durable. */
-uint64_t fc_core_durable_failures(const struct fc_core *core);
+/* Saves that were visible and could not be made durable, and the code of the last of them. */
+uint64_t fc_core_durable_failures(const struct fc_core *core, int *code);
 
 /* Cancels every request that has not ended, and gives each back when it has. Their owners are told, and must not free
  * them any more. */

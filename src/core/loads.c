@@ -4,6 +4,7 @@
 #include "base/plant.h"
 
 #define ATTEMPTS_MAX 64
+#define NS_PER_MS 1000000u
 
 static void route(struct fc_core *core, struct fc_core_load *load);
 
@@ -343,6 +344,19 @@ int fc_core_load_submit(struct fc_core *core, const struct fc_load_opts *opts, c
 	return FC_OK;
 }
 
+/* Of an interrupted load: it ends as soon as nothing copies to its slots, which are the engine's again then. What is
+ * still being read goes to the window, which stays out of use until the I/O returns. */
+static void leave_worker(struct fc_core *core, struct fc_core_load *load)
+{
+	struct fc_worker *worker = load->worker;
+	bool is_copying = fc_stream_is_copying(&worker->stream) && !fc_is_planted(FC_PLANT_LEFT_COPY);
+	if (is_copying || fc_is_planted(FC_PLANT_READ_OUTLASTS_DEADLINE))
+		return;
+	worker->load = NULL;
+	add_counts(load, &worker->load_job);
+	end(core, load, load->result.code);
+}
+
 static void interrupt(struct fc_core *core, struct fc_core_load *load, int code)
 {
 	if (load->state == FC_LOAD_ENDED || load->is_cancelled)
@@ -357,10 +371,12 @@ static void interrupt(struct fc_core *core, struct fc_core_load *load, int code)
 	load->result.code = code;
 	if (load->state == FC_LOAD_MATCHING)
 		core->directory->ops->forget(core->directory, &load->lookup);
-	if (load->worker != NULL)
-		fc_load_job_stop(&load->worker->load_job);
-	else
+	if (load->worker == NULL) {
 		end_cancelled(core, load, code);
+		return;
+	}
+	fc_load_job_stop(&load->worker->load_job);
+	leave_worker(core, load);
 }
 
 void fc_core_load_cancel(struct fc_core *core, struct fc_core_load *load)
@@ -375,24 +391,44 @@ void fc_core_load_free(struct fc_core *core, struct fc_core_load *load)
 	fc_core_load_settle(core, load);
 }
 
+static void end_late(struct fc_core *core, struct fc_core_load *load)
+{
+	if (!load->is_cancelled && load->state != FC_LOAD_ENDED)
+		fc_error_set(&load->result.error, FC_ETIMEOUT, "load: its time, timeout_ns, is over");
+	interrupt(core, load, FC_ETIMEOUT);
+}
+
+static void end_unserved(struct fc_core *core, struct fc_core_load *load)
+{
+	fc_error_set(
+		&load->result.error, FC_ETIMEOUT,
+		"load: every stream waits for reads that have not returned for io_timeout_ns, %llu ms; the SSD arena "
+		"does not answer",
+		(unsigned long long)core->opts.io_timeout_ns / NS_PER_MS);
+	interrupt(core, load, FC_ETIMEOUT);
+}
+
 void fc_core_check_deadlines(struct fc_core *core, uint64_t now_ns)
 {
 	bool is_hopeless = fc_core_are_stuck(core, 0, core->opts.load_streams); /* for the prepare queue */
 	fc_list_for_each_safe(link, &core->loads)
 	{
 		struct fc_core_load *load = fc_container_of(link, struct fc_core_load, link);
-		bool is_late = load->deadline_ns != 0 && now_ns >= load->deadline_ns && !load->is_in_place;
-		if (is_late || (is_hopeless && load->state == FC_LOAD_PREPARE))
-			interrupt(core, load, FC_ETIMEOUT);
+		if (load->is_cancelled && load->worker != NULL)
+			leave_worker(core, load);
+		else if (load->deadline_ns != 0 && now_ns >= load->deadline_ns && !load->is_in_place)
+			end_late(core, load);
+		else if (is_hopeless && load->state == FC_LOAD_PREPARE)
+			end_unserved(core, load);
 	}
 }
 
-/* The window's memory is out of use until the I/O returns; the load is not kept waiting for it. */
 void fc_core_load_is_stuck(struct fc_core *core, struct fc_worker *worker)
 {
 	struct fc_core_load *load = worker->load;
-	core->io_errors++;
-	worker->load = NULL;
-	fc_load_job_stop(&worker->load_job);
-	end(core, load, load->is_cancelled ? load->result.code : FC_ETIMEOUT);
+	if (!load->is_cancelled)
+		fc_error_set(&load->result.error, FC_ETIMEOUT,
+			     "load: nothing was read for io_timeout_ns, %llu ms; the SSD arena does not answer",
+			     (unsigned long long)core->opts.io_timeout_ns / NS_PER_MS);
+	interrupt(core, load, FC_ETIMEOUT);
 }

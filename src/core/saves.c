@@ -47,7 +47,16 @@ static void is_durable(struct fc_core *core, struct fc_core_save *save, int code
 		save->result.bytes_written[FC_MEMORY] > 0 && !core->opts.catalog.media[FC_MEMORY]->is_durable;
 	save->result.durable_code = code;
 	save->result.is_durable = code == FC_OK && !is_volatile;
-	core->durable_failures += code != FC_OK;
+	if (code != FC_OK) {
+		core->durable_failures++;
+		core->durable_failure_code = code;
+	}
+	if (code == FC_ETIMEOUT)
+		fc_error_set(&save->result.error, code,
+			     "save: not durable: nothing of what makes it so has ended for io_timeout_ns, %llu ms; the "
+			     "arena "
+			     "does not answer",
+			     (unsigned long long)core->opts.io_timeout_ns / 1000000);
 	fc_core_tell(core, FC_EVENT_DURABLE, NULL, save, 0);
 	settle(core, save);
 }
@@ -405,8 +414,11 @@ void fc_core_save_free(struct fc_core *core, struct fc_core_save *save)
 void fc_core_save_is_stuck(struct fc_core *core, struct fc_worker *worker)
 {
 	struct fc_core_save *save = worker->save;
-	core->io_errors++;
 	save->is_cancelled = true;
 	fc_save_job_stop(&worker->save_job);
+	if (!save->is_reported)
+		fc_error_set(&save->result.error, FC_ETIMEOUT,
+			     "save: nothing was written for io_timeout_ns, %llu ms; the SSD arena does not answer",
+			     (unsigned long long)core->opts.io_timeout_ns / 1000000);
 	report(core, save, FC_ETIMEOUT);
 }

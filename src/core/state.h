@@ -41,6 +41,9 @@ struct fc_core {
 	struct fc_link loads, saves; /* open ones */
 	struct fc_link copies;       /* loads that are taken and wait for the copy worker, by arrival */
 	struct fc_link save_queue;
+	struct {
+		uint64_t progress, progress_ns; /* of the catalog's batches, and when that changed or none was there */
+	} commits[FC_MEDIUM_COUNT];
 	uint64_t save_progress_ns; /* when the queue last moved, or something that it waits for did */
 	uint64_t load_count, save_count;
 
@@ -50,6 +53,7 @@ struct fc_core {
 	bool is_open;
 	void (*opened_cb)(void *context, int code, const struct fc_error *error);
 
+	int durable_failure_code; /* of the last one */
 	uint64_t loads_total, saves_total, durable_failures, segments_spilled, checksum_failures, io_errors;
 	uint64_t bytes_wanted, planned_runs, segments_touched;
 };

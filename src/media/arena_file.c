@@ -141,6 +141,12 @@ static struct holder find_holder(int fd)
 
 static int refuse_locked(const struct holder *holder, const char *path, struct fc_error *error)
 {
+	if (holder->pid == getpid())
+		return fc_error_set(
+			error, FC_EBUSY,
+			"%s: held by process %ld (%s), which is this one: a store has it open, or was closed "
+			"and still waits for I/O that has not returned",
+			path, holder->pid, holder->name);
 	if (holder->is_alive)
 		return fc_error_set(error, FC_EBUSY, "%s: held by process %ld (%s); stop it, or use another arena",
 				    path, holder->pid, holder->name);

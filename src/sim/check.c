@@ -39,11 +39,13 @@ static uint64_t sum_of_losses(struct fc_sim *sim)
 	return sum;
 }
 
-/* Commands of the daemon that failed, in a wired world: what that withdraws, engines hear of later. */
+/* Commands that failed where what they withdraw is heard of later: of the daemon in a wired world, and of batches that
+ * nobody waits for any more. */
 static uint64_t sum_of_failures(const struct fc_sim *sim)
 {
+	bool is_heard_later = sim->is_wired || sim->late_count > 0;
 	uint64_t sum = 0;
-	for (int medium = 0; medium < FC_MEDIUM_COUNT && sim->is_wired; medium++)
+	for (int medium = 0; medium < FC_MEDIUM_COUNT && is_heard_later; medium++)
 		sum += sim->media[medium] == NULL ? 0 : sim->media[medium]->media.counters.errors;
 	return sum;
 }
@@ -329,6 +331,26 @@ void fc_sim_check_after_step(struct fc_sim *sim, struct fc_sim_process *process)
 			check_order(sim, client);
 		if (client->is_fresh)
 			check_fresh(sim, client);
+	}
+}
+
+/* Whatever the media do: time that is over ends a load, and memory is always there. Only a copy is waited for. */
+void fc_sim_check_liveness(struct fc_sim *sim, const struct fc_sim_process *process)
+{
+	uint64_t now_ns = fc_sim_now_ns(sim);
+	if (fc_sim_device_next_ns(&process->device) != UINT64_MAX)
+		return;
+	for (uint32_t i = 0; i < sim->settings.client_count; i++) {
+		const struct fc_sim_client *client = &sim->clients[i];
+		const struct fc_core_load *load = client->load;
+		if (client->process != process || load == NULL || load->state == FC_LOAD_ENDED || load->is_in_place)
+			continue;
+		if (load->is_cancelled || (load->deadline_ns != 0 && now_ns >= load->deadline_ns))
+			fc_sim_broken(&sim->notes, "client %u: the load %s, and goes on", client->number,
+				      load->is_cancelled ? "was cancelled" : "has had its time");
+		if (load->state == FC_LOAD_COPYING)
+			fc_sim_broken(&sim->notes, "client %u: all is in memory, and nothing is copied",
+				      client->number);
 	}
 }
 
@@ -637,7 +659,9 @@ void fc_sim_check_saved(struct fc_sim *sim, const struct fc_sim_client *client)
 static bool may_run_out_of_time(const struct fc_sim *sim)
 {
 	const double *probability = sim->faults.probability;
-	return probability[FC_FAULT_STUCK] + probability[FC_FAULT_LATE] + probability[FC_FAULT_CLOCK_JUMP] > 0;
+	return probability[FC_FAULT_STUCK] + probability[FC_FAULT_LATE] + probability[FC_FAULT_BLOCKED] +
+		       probability[FC_FAULT_CLOCK_JUMP] >
+	       0;
 }
 
 static bool may_lack_memory(const struct fc_sim *sim)

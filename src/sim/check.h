@@ -24,6 +24,9 @@ void fc_sim_check_lease(struct fc_sim *sim, const struct fc_sim_client *client);
 /* Nothing is open, nothing is under way. */
 void fc_sim_check_idle(struct fc_sim *sim);
 
+/* When a process has nothing to do. */
+void fc_sim_check_liveness(struct fc_sim *sim, const struct fc_sim_process *process);
+
 /* After every operation: counters and gauges against what the clients know. */
 void fc_sim_check_counters(struct fc_sim *sim);
 

@@ -414,6 +414,7 @@ static void on_durable(struct fc_sim *sim, struct fc_sim_client *client, const s
 			      client->number);
 	if (result->durable_code != FC_OK) {
 		sim->withdrawals++;
+		sim->late_count += result->durable_code == FC_ETIMEOUT;
 		if (fc_sim_fired(sim) == 0)
 			fc_sim_broken(&sim->notes, "client %u: not durable (%s), and nothing failed", client->number,
 				      fc_code_text(result->durable_code));

@@ -32,6 +32,7 @@ static const struct {
 	[FC_FAULT_CUT] = {"cut", 0.03},
 	[FC_FAULT_DEAF] = {"deaf", 0.005},
 	[FC_FAULT_STRANGER] = {"stranger", 0.01},
+	[FC_FAULT_BLOCKED] = {"blocked", 0.0002},
 };
 
 const char *fc_sim_fault_name(enum fc_sim_fault fault)

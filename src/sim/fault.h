@@ -34,6 +34,8 @@ enum fc_sim_fault {
 	FC_FAULT_CUT,          /* a connection ends in the middle of whatever is under way */
 	FC_FAULT_DEAF,         /* an engine reads nothing of its connection for a while */
 	FC_FAULT_STRANGER,     /* somebody connects who speaks another version, garbage, or nothing */
+	/* of both */
+	FC_FAULT_BLOCKED, /* the medium stands still as a whole, for a while or until it is released */
 	FC_FAULT_COUNT
 };
 

@@ -105,6 +105,22 @@ static enum fc_sim_fate choose_fate(struct fc_sim_medium *medium, const struct f
 	return FC_FATE_DONE;
 }
 
+/* As a file system that does not answer: whoever submits is not told, and what is under way does not end either. */
+static void block(struct fc_sim_medium *medium)
+{
+	uint64_t now_ns = medium->notes->now_ns;
+	bool is_for_good = fc_random_below(&medium->random, 2) == 0;
+	uint64_t pause_ns = fc_random_below(&medium->random, 3 * medium->opts.late_ns);
+	medium->blocked_until_ns = is_for_good ? FC_SIM_NEVER_NS : now_ns + pause_ns;
+	for (uint32_t i = 0; i < medium->flight_count; i++) {
+		struct fc_sim_flight *flight = &medium->flights[i];
+		if (is_for_good)
+			flight->due_ns = FC_SIM_NEVER_NS;
+		else if (flight->due_ns != FC_SIM_NEVER_NS)
+			flight->due_ns = fc_max_u64(flight->due_ns, now_ns) + pause_ns;
+	}
+}
+
 static uint64_t choose_due(struct fc_sim_medium *medium, const struct fc_io *io)
 {
 	uint64_t now_ns = medium->notes->now_ns;
@@ -113,6 +129,12 @@ static uint64_t choose_due(struct fc_sim_medium *medium, const struct fc_io *io)
 		return now_ns;
 	if (!medium->never_sticks && fires(medium, FC_FAULT_STUCK))
 		return FC_SIM_NEVER_NS;
+	if (!medium->never_sticks && fires(medium, FC_FAULT_BLOCKED))
+		block(medium);
+	if (medium->blocked_until_ns == FC_SIM_NEVER_NS && !medium->never_sticks)
+		return FC_SIM_NEVER_NS;
+	if (!medium->never_sticks)
+		now_ns = fc_max_u64(now_ns, medium->blocked_until_ns);
 	for (uint32_t i = 1; i < medium->opts.queue_depth; i++)
 		if (medium->place_free_ns[i] < medium->place_free_ns[place])
 			place = i;
@@ -476,6 +498,7 @@ void fc_sim_medium_heal(struct fc_sim_medium *medium)
 
 void fc_sim_medium_release(struct fc_sim_medium *medium, const struct fc_media *via, uint64_t within_ns)
 {
+	medium->blocked_until_ns = 0;
 	for (uint32_t i = 0; i < medium->flight_count; i++)
 		if (medium->flights[i].due_ns == FC_SIM_NEVER_NS && (via == NULL || medium->flights[i].via == via))
 			medium->flights[i].due_ns =
@@ -525,6 +548,7 @@ static void end_flights(struct fc_sim_medium *medium, const struct fc_media *via
 		free_adrift(flight);
 	}
 	medium->flight_count = kept_count;
+	medium->blocked_until_ns = 0;
 	memset(medium->place_free_ns, 0, sizeof(medium->place_free_ns));
 }
 

@@ -77,6 +77,7 @@ struct fc_sim_medium {
 	uint32_t flight_count, flight_room;
 	uint64_t next_number;
 	uint64_t place_free_ns[FC_SIM_QUEUE_DEPTH_MAX];
+	uint64_t blocked_until_ns; /* nothing ends before; FC_SIM_NEVER_NS: until it is released */
 	struct {
 		uint64_t offset, bytes;
 	} sticky[FC_SIM_STICKY_MAX];
@@ -117,7 +118,7 @@ uint32_t fc_sim_medium_stuck_count(const struct fc_sim_medium *medium);
 
 /* No faults from now on, and places that failed work again. */
 void fc_sim_medium_heal(struct fc_sim_medium *medium);
-/* What was stuck returns within `within_ns`; with `via`, only what came through it. */
+/* It moves again, and what was stuck returns within `within_ns`; with `via`, only what came through it. */
 void fc_sim_medium_release(struct fc_sim_medium *medium, const struct fc_media *via, uint64_t within_ns);
 
 /* The process that owns it is killed: its commands under way have happened, or not, or in part. Memory that is not

@@ -59,6 +59,10 @@ static const char *const names[FC_PLANT_COUNT] = {
 	[FC_PLANT_RECLAIM_SAVED] = "reclaim-saved",
 	[FC_PLANT_LATE_MEMORY] = "late-memory",
 	[FC_PLANT_DROP_COPIES] = "drop-copies",
+	[FC_PLANT_READ_OUTLASTS_DEADLINE] = "read-outlasts-deadline",
+	[FC_PLANT_LEFT_COPY] = "left-copy",
+	[FC_PLANT_ENDLESS_SYNC] = "endless-sync",
+	[FC_PLANT_LATE_TWICE] = "late-twice",
 };
 
 const char *fc_sim_plant_name(int plant)

@@ -64,6 +64,8 @@ static unsigned step_process(struct fc_sim *sim, struct fc_sim_process *process)
 	unsigned count = fc_core_step(process->core);
 	sim->counts.steps++;
 	fc_sim_check_after_step(sim, process);
+	if (count == 0)
+		fc_sim_check_liveness(sim, process);
 	fc_sim_clients_settle(sim, process);
 	return count;
 }
@@ -441,7 +443,7 @@ static bool all_requests_have_ended(struct fc_sim *sim)
 	for (uint32_t i = 0; i < sim->settings.client_count; i++) {
 		const struct fc_sim_client *client = &sim->clients[i];
 		if ((client->load != NULL && !client->has_ended && !client->is_ready_told) ||
-		    (client->save != NULL && !client->is_saved_told))
+		    (client->save != NULL && !client->is_save_closed))
 			return false;
 	}
 	return true;

@@ -231,6 +231,7 @@ struct fc_sim {
 	/* what may excuse the store */
 	uint64_t losses;          /* sessions it said it lost, saves it could not make durable */
 	uint64_t withdrawals;     /* saves that could not be made durable */
+	uint64_t late_count;      /* of these, whose sync or header is still under way */
 	uint64_t faults_fired;    /* beyond those of the media */
 	uint64_t payload_flips;   /* since the arenas were blank */
 	bool has_structure_flips; /* header, table, superblock: since the last open */

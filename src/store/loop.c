@@ -16,6 +16,8 @@
 #include <unistd.h>
 
 #define NS_PER_MS 1000000ull
+#define OPEN_WAIT_NS (20 * NS_PER_MS)
+#define PATIENCE_NS_MIN (5000 * NS_PER_MS) /* so that a thread that gets no processor does not pass for a dead one */
 #define ANSWER_TIMEOUT_NS (10000 * NS_PER_MS)
 
 void fc_store_announce(struct fc_store *store)
@@ -48,6 +50,47 @@ void fc_store_answer(struct fc_store *store, struct fc_command *command)
 	command->is_done = true;
 	pthread_cond_broadcast(&store->changed);
 	pthread_mutex_unlock(&store->mutex);
+}
+
+/* ---- what does not end ---- */
+
+uint64_t fc_store_patience_ns(const struct fc_store *store)
+{
+	return fc_max_u64(store->opts.io_timeout_ns, PATIENCE_NS_MIN);
+}
+
+static uint64_t stall_ns(const struct fc_store *store)
+{
+	uint64_t limit_ns;
+	return fc_add_overflows(store->moved_ns, fc_store_patience_ns(store), &limit_ns) ? UINT64_MAX : limit_ns;
+}
+
+/* `count` completions were seen. */
+static void watch(struct fc_store *store, unsigned count)
+{
+	uint64_t now_ns = fc_clock_real_ns();
+	if (count > 0)
+		store->moved_ns = now_ns;
+	bool is_stalled = now_ns >= stall_ns(store);
+	if (is_stalled == store->is_stalled)
+		return;
+	pthread_mutex_lock(&store->mutex);
+	store->is_stalled = is_stalled;
+	pthread_cond_broadcast(&store->changed);
+	pthread_mutex_unlock(&store->mutex);
+}
+
+static void begin_to_watch(struct fc_store *store)
+{
+	watch(store, 1);
+}
+
+static bool is_closing(struct fc_store *store)
+{
+	pthread_mutex_lock(&store->mutex);
+	bool is_closing = store->is_closing;
+	pthread_mutex_unlock(&store->mutex);
+	return is_closing;
 }
 
 /* ---- opening ---- */
@@ -152,13 +195,19 @@ static int open_all(struct fc_store *store)
 	int code = fc_device_host(&store->device, &store->open_error);
 	if (code == FC_OK)
 		code = store->socket_path != NULL ? open_remote(store) : open_arenas(store);
+	if (code == FC_OK && is_closing(store))
+		code = fc_error_set(&store->open_error, FC_ECANCELED, "open: it was given up");
 	if (code == FC_OK)
 		code = open_core(store);
 	if (code != FC_OK)
 		return code;
-	while (!store->is_opened)
-		if (fc_core_step(store->core) == 0 && store->media[FC_SSD] != NULL)
-			fc_media_wait(store->media[FC_SSD], NS_PER_MS);
+	begin_to_watch(store);
+	while (!store->is_opened) {
+		unsigned count = fc_core_step(store->core);
+		if (count == 0 && store->media[FC_SSD] != NULL)
+			count = fc_media_wait(store->media[FC_SSD], OPEN_WAIT_NS);
+		watch(store, count);
+	}
 	return store->open_code == FC_OK ? join_notices(store) : store->open_code;
 }
 
@@ -186,6 +235,8 @@ static int sleep_ms(const struct fc_store *store)
 	if (store->remote != NULL)
 		wake_ns = fc_min_u64(wake_ns,
 				     fc_min_u64(fc_remote_wake_ns(store->remote), fc_report_wake_ns(&store->report)));
+	if (store->is_ending)
+		wake_ns = fc_min_u64(wake_ns, fc_max_u64(stall_ns(store), fc_clock_real_ns() + NS_PER_MS));
 	uint64_t now_ns = fc_clock_real_ns();
 	if (wake_ns == UINT64_MAX)
 		return -1;
@@ -221,7 +272,8 @@ static void check_syncs(struct fc_store *store)
 		struct sync_command *sync = fc_container_of(command, struct sync_command, command);
 		if (fc_core_durable_sequence(store->core) < sync->sequence)
 			continue;
-		sync->code = fc_core_durable_failures(store->core) > sync->failures ? FC_EIO : FC_OK;
+		int code;
+		sync->code = fc_core_durable_failures(store->core, &code) > sync->failures ? code : FC_OK;
 		fc_list_remove(link);
 		fc_store_answer(store, command);
 	}
@@ -231,7 +283,8 @@ static void run_sync(struct fc_store *store, struct fc_command *command)
 {
 	struct sync_command *sync = fc_container_of(command, struct sync_command, command);
 	sync->sequence = fc_core_save_sequence(store->core);
-	sync->failures = fc_core_durable_failures(store->core);
+	int code;
+	sync->failures = fc_core_durable_failures(store->core, &code);
 	fc_list_push(&store->syncs, &command->link);
 }
 
@@ -242,14 +295,18 @@ int fc_store_sync(struct fc_store *store, struct fc_error *error)
 		return fc_store_check_pointer("sync: store", store, error);
 	if (!fc_store_run(store, &sync.command))
 		return fc_fork_refuse(store, "sync", error);
-	return sync.code == FC_OK ? FC_OK : fc_error_set(error, sync.code, "sync: a save could not be made durable");
+	if (sync.code == FC_OK)
+		return FC_OK;
+	return fc_error_set(error, sync.code, "sync: a save could not be made durable: %s",
+			    sync.code == FC_ETIMEOUT ? "its arena does not answer" : fc_code_text(sync.code));
 }
 
 static bool may_stop(struct fc_store *store)
 {
-	pthread_mutex_lock(&store->mutex);
-	store->is_ending = store->is_closing;
-	pthread_mutex_unlock(&store->mutex);
+	bool was_ending = store->is_ending;
+	store->is_ending = is_closing(store);
+	if (store->is_ending && !was_ending)
+		begin_to_watch(store);
 	if (store->is_ending) {
 		fc_core_free_all(store->core);
 		fc_store_refuse_looks(store);
@@ -312,7 +369,10 @@ void *fc_store_thread(void *context)
 	pthread_mutex_unlock(&store->mutex);
 	while (code == FC_OK && !may_stop(store)) {
 		unsigned count = run_commands(store);
-		count += fc_core_step(store->core);
+		unsigned ended = fc_core_step(store->core);
+		if (store->is_ending)
+			watch(store, ended);
+		count += ended;
 		if (store->remote != NULL)
 			count += step_remote(store);
 		check_syncs(store);
@@ -322,5 +382,6 @@ void *fc_store_thread(void *context)
 	refuse_commands(store);
 	fc_fork_unwatch(store);
 	close_all(store);
+	fc_store_thread_ends(store);
 	return NULL;
 }

@@ -8,6 +8,13 @@
  * Closing: the core takes every request back (their public halves are told that they have ended), the thread ends, and
  * whatever public halves are left keep only this struct alive.
  *
+ * The thread may be held up for ever: by the kernel, where it opens and closes arenas, or because I/O does not end,
+ * without which it must not end either. Nobody is kept waiting for that: whoever opens or closes leaves a thread that
+ * has stood still for long enough (fc_store_patience_ns()), which then frees the store when it ends.
+ *
+ *     opening -> ready -> closing -> has_closed, joined by who closes it
+ *         '---------'---------'----> left: has_closed one day, and frees the store
+ *
  * With a daemon, `remote` is the directory that the core asks, and the media are the daemon's arenas. */
 #ifndef FC_STORE_STATE_H
 #define FC_STORE_STATE_H
@@ -36,6 +43,7 @@ struct fc_store {
 	bool is_opened;
 	int open_code;
 	bool is_ending;           /* the core has taken every request back; new ones are refused */
+	uint64_t moved_ns;        /* while it opens or ends: when something last did */
 	struct fc_link syncs;     /* sync commands that wait */
 	struct fc_link looks;     /* match commands that have not been answered */
 	struct fc_remote *remote; /* NULL: embedded */
@@ -63,7 +71,10 @@ struct fc_store {
 	bool is_ready, is_closing;
 	bool has_ended;         /* the thread runs no more commands */
 	bool is_inherited;      /* this is the copy of a process that was forked */
-	bool is_closed;         /* only requests keep the store alive */
+	bool is_closed;         /* only requests keep the store alive, or a thread that was left */
+	bool is_stalled;        /* the thread waits for I/O that does not end */
+	bool has_closed;        /* the thread has given everything back */
+	bool is_left;           /* nobody joins the thread */
 	uint64_t request_count; /* public loads and saves that are not freed */
 };
 
@@ -102,6 +113,8 @@ int fc_store_check_pointer(const char *name, const void *pointer, struct fc_erro
 
 /* loop.c */
 void *fc_store_thread(void *store);
+/* How long the thread may stand still before nobody waits for it to open or close any more. */
+uint64_t fc_store_patience_ns(const struct fc_store *store);
 /* Runs a command on the store's thread and returns when it has run. False: the thread has ended, and nothing ran. */
 bool fc_store_run(struct fc_store *store, struct fc_command *command);
 /* A command's last act: after it the caller's stack, and the command on it, are gone. */
@@ -112,6 +125,8 @@ void fc_store_announce(struct fc_store *store);
 /* store.c: requests keep the store's memory until the last of them is freed, be that after the close */
 void fc_store_hold(struct fc_store *store);
 void fc_store_release(struct fc_store *store, struct fc_request *request);
+/* The thread's last act. */
+void fc_store_thread_ends(struct fc_store *store);
 
 /* store.c: matches that the daemon has not answered are refused */
 void fc_store_refuse_looks(struct fc_store *store);

@@ -12,7 +12,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
+#include <time.h>
 #include <unistd.h>
+
+#define LOOK_NS 50000000ull /* at the thread that is waited for */
 
 /* ---- open and close ---- */
 
@@ -90,6 +93,15 @@ static void free_store(struct fc_store *store)
 	free(store);
 }
 
+/* The mutex is held. */
+static void unlock_or_free(struct fc_store *store)
+{
+	bool is_last = store->is_closed && store->request_count == 0 && (!store->is_left || store->has_closed);
+	pthread_mutex_unlock(&store->mutex);
+	if (is_last)
+		free_store(store);
+}
+
 void fc_store_hold(struct fc_store *store)
 {
 	pthread_mutex_lock(&store->mutex);
@@ -101,10 +113,19 @@ void fc_store_release(struct fc_store *store, struct fc_request *request)
 {
 	pthread_mutex_lock(&store->mutex);
 	fc_list_remove(&request->pending_link);
-	bool is_last = --store->request_count == 0 && store->is_closed;
-	pthread_mutex_unlock(&store->mutex);
-	if (is_last)
-		free_store(store);
+	store->request_count--;
+	unlock_or_free(store);
+}
+
+void fc_store_thread_ends(struct fc_store *store)
+{
+	pthread_mutex_lock(&store->mutex);
+	store->has_closed = true;
+	pthread_cond_broadcast(&store->changed);
+	if (store->is_left)
+		unlock_or_free(store);
+	else
+		pthread_mutex_unlock(&store->mutex);
 }
 
 /* The program's signals are for the program's threads. Those that tell of a thread's own mistake are not kept away:
@@ -122,20 +143,64 @@ static int create_thread(struct fc_store *store)
 	return failed;
 }
 
+/* Time that the thread has spent on a processor: while it stands still, so does the thread. */
+static uint64_t life_ns(const struct fc_store *store)
+{
+	clockid_t clock;
+	struct timespec time = {0};
+	if (pthread_getcpuclockid(store->thread, &clock) != 0 || clock_gettime(clock, &time) != 0)
+		return 0;
+	return (uint64_t)time.tv_sec * 1000000000u + (uint64_t)time.tv_nsec;
+}
+
+static void sleep_a_while(struct fc_store *store)
+{
+	struct timespec until;
+	(void)clock_gettime(CLOCK_MONOTONIC, &until);
+	uint64_t until_ns = (uint64_t)until.tv_nsec + LOOK_NS;
+	until.tv_sec += (time_t)(until_ns / 1000000000u);
+	until.tv_nsec = (long)(until_ns % 1000000000u);
+	(void)pthread_cond_clockwait(&store->changed, &store->mutex, CLOCK_MONOTONIC, &until);
+}
+
+/* Sleeps until the thread has set `is_done`, or has stood still for too long, in the kernel or for its I/O: false. The
+ * mutex is held. */
+static bool wait_for_thread(struct fc_store *store, const bool *is_done)
+{
+	uint64_t seen_ns = life_ns(store), moved_ns = fc_clock_real_ns();
+	while (!*is_done && !store->is_stalled && fc_clock_real_ns() - moved_ns < fc_store_patience_ns(store)) {
+		sleep_a_while(store);
+		if (*is_done)
+			break;
+		uint64_t now_ns = life_ns(store);
+		if (now_ns != seen_ns)
+			moved_ns = fc_clock_real_ns();
+		seen_ns = now_ns;
+	}
+	return *is_done;
+}
+
 static int start_thread(struct fc_store *store, struct fc_error *error)
 {
 	int failed = create_thread(store);
-	if (failed != 0)
+	if (failed != 0) {
+		free_store(store);
 		return fc_error_set(error, FC_ESYSTEM, "pthread_create: %s", strerror(failed));
+	}
 	pthread_mutex_lock(&store->mutex);
-	while (!store->is_ready)
-		pthread_cond_wait(&store->changed, &store->mutex);
-	int code = store->open_code;
+	bool is_ready = wait_for_thread(store, &store->is_ready);
+	int code = is_ready ? store->open_code : FC_ETIMEOUT;
+	if (is_ready && code != FC_OK)
+		fc_error_set(error, code, "%s", store->open_error.text);
+	if (!is_ready)
+		fc_error_set(error, code,
+			     "%s: opening it has stood still for %llu s: its file system or device does not answer",
+			     store->socket_path != NULL ? store->dir : store->ssd_path,
+			     (unsigned long long)fc_store_patience_ns(store) / 1000000000u);
 	pthread_mutex_unlock(&store->mutex);
-	if (code == FC_OK)
-		return FC_OK;
-	pthread_join(store->thread, NULL);
-	return fc_error_set(error, code, "%s", store->open_error.text);
+	if (code != FC_OK)
+		fc_store_close(store);
+	return code;
 }
 
 int fc_store_check_pointer(const char *name, const void *pointer, struct fc_error *error)
@@ -155,12 +220,14 @@ int fc_store_open(struct fc_store **result, const char *address, const struct fc
 	int code = fc_store_opts_check(opts, error);
 	if (code == FC_OK)
 		code = make_store(&store, address, opts, error);
-	if (code == FC_OK)
-		code = start_thread(store, error);
+	if (code != FC_OK) {
+		if (store != NULL)
+			free_store(store);
+		return code;
+	}
+	code = start_thread(store, error);
 	if (code == FC_OK)
 		*result = store;
-	else if (store != NULL)
-		free_store(store);
 	return code;
 }
 
@@ -171,17 +238,19 @@ void fc_store_close(struct fc_store *store)
 	pthread_mutex_lock(&store->mutex);
 	bool is_inherited = store->is_inherited;
 	store->is_closing = true;
-	if (!is_inherited)
+	if (!is_inherited) {
 		eventfd_write(store->wake_fd, 1);
-	pthread_mutex_unlock(&store->mutex);
-	if (!is_inherited)
-		pthread_join(store->thread, NULL);
-	pthread_mutex_lock(&store->mutex);
+		if (wait_for_thread(store, &store->has_closed)) {
+			pthread_mutex_unlock(&store->mutex);
+			pthread_join(store->thread, NULL);
+			pthread_mutex_lock(&store->mutex);
+		} else {
+			store->is_left = true;
+			pthread_detach(store->thread);
+		}
+	}
 	store->is_closed = true;
-	bool is_last = store->request_count == 0;
-	pthread_mutex_unlock(&store->mutex);
-	if (is_last)
-		free_store(store);
+	unlock_or_free(store);
 }
 
 /* ---- questions ---- */

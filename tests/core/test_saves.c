@@ -312,6 +312,48 @@ static void a_failed_write_leaves_no_trace(void **state)
 	}
 }
 
+static void a_sync_that_never_returns_ends_its_saves_and_leaves_them_visible(void **state)
+{
+	(void)state;
+	struct core_world world;
+	struct fc_key keys[8], others[8];
+	struct fc_error error = {0};
+	open_world(&world, 0, 32);
+	path_keys(1, 0, keys, 8);
+	path_keys(2, 0, others, 8);
+	world.ssd.is_holding[FC_IO_SYNC] = true;
+	struct fc_core_save *late = begin_save(&world, 1, 0, keys, 8);
+	core_world_settle(&world);
+	assert_int_equal(late->state, FC_SAVE_VISIBLE);
+	uint64_t sequence = fc_core_save_sequence(world.core);
+	assert_int_equal(fc_core_wake_ns(world.core), world.now_ns + 30 * SECOND_NS);
+	world.now_ns += 30 * SECOND_NS - 1;
+	core_world_settle(&world);
+	assert_int_equal(late->state, FC_SAVE_VISIBLE);
+	world.now_ns += 1;
+	core_world_settle(&world);
+	assert_int_equal(late->state, FC_SAVE_DURABLE);
+	assert_int_equal(late->result.code, FC_OK);
+	assert_int_equal(late->result.durable_code, FC_ETIMEOUT);
+	assert_false(late->result.is_durable);
+	assert_non_null(strstr(late->result.error.text, "io_timeout_ns"));
+	assert_int_equal(core_world_stats(&world).io_errors, 1);
+	assert_true(fc_core_durable_sequence(world.core) >= sequence);
+	assert_int_equal(fc_core_wake_ns(world.core), UINT64_MAX);
+	fc_core_save_free(world.core, late);
+	assert_int_equal(core_world_load(&world, keys, 8).blocks, 8); /* reads are answered */
+	struct fc_save_result refused = core_world_save(&world, 2, 0, others, 8);
+	assert_int_equal(refused.code, FC_ETIMEOUT);
+	assert_non_null(strstr(refused.error.text, "does not answer"));
+	assert_int_equal(fc_catalog_check(fc_core_catalog(world.core), &error), 0);
+	assert_false(fc_core_is_idle(world.core));
+	hold_media_release(&world.ssd);
+	core_world_settle(&world);
+	assert_true(fc_core_is_idle(world.core));
+	assert_int_equal(core_world_save(&world, 2, 0, others, 8).durable_code, 0);
+	core_world_deinit(&world);
+}
+
 static void a_write_that_never_returns_ends_its_save_and_holds_up_nobody(void **state)
 {
 	(void)state;
@@ -618,6 +660,7 @@ int main(void)
 		cmocka_unit_test(a_save_can_be_cancelled_until_it_is_visible),
 		cmocka_unit_test(a_save_that_is_freed_early_is_given_back_once),
 		cmocka_unit_test(a_failed_write_leaves_no_trace),
+		cmocka_unit_test(a_sync_that_never_returns_ends_its_saves_and_leaves_them_visible),
 		cmocka_unit_test(a_write_that_never_returns_ends_its_save_and_holds_up_nobody),
 		cmocka_unit_test(when_no_stream_is_left_queued_saves_end_too),
 		cmocka_unit_test(a_turn_whose_head_vanished_is_not_committed),

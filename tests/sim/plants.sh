@@ -61,6 +61,10 @@ plants() { # NAME SEEDS OPTIONS...
 	reclaim-saved     50
 	late-memory       100
 	drop-copies       100
+	read-outlasts-deadline 50
+	left-copy         300 --no-faults
+	endless-sync      50
+	late-twice        100
 	END
 }
 
