@@ -6,10 +6,11 @@
  *     loop.c      the loop (libuv): steps the core between events, timers, signals, stopping
  *     socket.c    the listening socket and the connections
  *     locks.c     which clients may still write
+ *     arena.c     whether the SSD arena answers, and descriptors of it for clients
  *     snapshot.c  what operators see (view.h)
  *     operate.c   HTTP on the loop
  *
- * One thread.
+ * One thread, which calls nothing that waits for the file of an arena once that is open.
  *
  *     OPENING --arenas recovered--> FENCING --no lock of an earlier run is held, or fence_timeout--> READY
  *        |                             |                                                              |
@@ -35,6 +36,31 @@
 struct fc_connection;
 struct fc_http;
 struct fc_snapshot;
+
+#define FC_DAEMON_SPARES 8u
+
+/* A descriptor of the SSD arena for a client that is still to come, and the number of the lock that it is marked with.
+ */
+struct fc_daemon_spare {
+	int fd;
+	uint64_t number;
+};
+
+struct fc_daemon_arena {
+	const char *path;
+	struct fc_io io; /* the read that is to be answered */
+	void *buffer;    /* NULL: there is no SSD arena */
+	bool is_asked, is_silent;
+	uint64_t asked_ns;
+	struct fc_daemon_spare spares[FC_DAEMON_SPARES];
+	uint32_t spare_count;
+	uint64_t next_number;
+	/* the job's */
+	uv_work_t work;
+	bool is_filling;
+	struct fc_daemon_spare opened;
+	struct fc_error error;
+};
 
 struct fc_daemon {
 	const struct fc_daemon_settings *settings;
@@ -67,6 +93,8 @@ struct fc_daemon {
 	uv_poll_t ssd_poll;
 	uv_signal_t signals[3];
 	uint64_t fence_end_ns, fence_flight_end_ns, drain_end_ns, next_lock_look_ns;
+
+	struct fc_daemon_arena arena; /* arena.c */
 
 	/* operate.c, snapshot.c */
 	struct fc_http *http; /* NULL: off */
@@ -116,6 +144,23 @@ void fc_daemon_drain(struct fc_daemon *daemon, const char *why);
 /* Something cannot be gone on with. */
 void fc_daemon_fail(struct fc_daemon *daemon, const struct fc_error *error);
 
+/* ---- arena.c ---- */
+
+/* Once arena and locks are open. */
+FC_MUST_USE int fc_daemon_open_arena(struct fc_daemon *daemon, struct fc_error *error);
+/* After the loop. */
+void fc_daemon_close_arena(struct fc_daemon *daemon);
+/* Once a second: asks whether it answers, and says so when it does not. */
+void fc_daemon_look_at_arena(struct fc_daemon *daemon, uint64_t now_ns);
+/* How long it has not answered, if that is longer than io_timeout; else 0. */
+uint64_t fc_daemon_silence_ns(const struct fc_daemon *daemon, uint64_t now_ns);
+/* Something is under way that must end before the arena is closed. */
+bool fc_daemon_arena_is_asked(const struct fc_daemon *daemon);
+/* False: there is none; fc_daemon_arena_is_open() will be called. */
+bool fc_daemon_take_spare(struct fc_daemon *daemon, struct fc_daemon_spare *spare);
+/* FC_EAGAIN with text when a client that connects now would get no descriptor. */
+FC_MUST_USE int fc_daemon_check_arena(const struct fc_daemon *daemon, struct fc_error *error);
+
 /* ---- operate.c ---- */
 
 /* Once there is a loop; nothing when http_listen is off. */
@@ -137,6 +182,8 @@ FC_MUST_USE int fc_daemon_listen(struct fc_daemon *daemon, struct fc_error *erro
 void fc_daemon_stop_listening(struct fc_daemon *daemon);
 /* Sends what waits, and ends the connections that are to end. */
 void fc_daemon_flush(struct fc_daemon *daemon);
+/* arena.c's: there is a descriptor for those who wait for one, or there will be none. */
+void fc_daemon_arena_is_open(struct fc_daemon *daemon, bool is_open);
 /* Looks whose locks are free by now; true while some are not. */
 bool fc_daemon_look_at_locks(struct fc_daemon *daemon, uint64_t now_ns);
 void fc_daemon_end_connections(struct fc_daemon *daemon);

@@ -23,6 +23,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#define SILENCE_BYTES 1024
 #define MAP_AGE_NS 1000000000ull
 #define SESSIONS_PAGE 100u
 #define SESSIONS_PAGE_MAX 1000u
@@ -157,18 +158,38 @@ static enum MHD_Result on_metrics(const struct request *request)
 	return answer_bytes(request, MHD_HTTP_OK, text.bytes, text.used, "text/plain; version=0.0.4; charset=utf-8");
 }
 
+/* A sentence of the arenas that do not answer; "" when all do. */
+static void tell_silence(const struct fc_daemon_view *view, char *text, size_t room)
+{
+	text[0] = 0;
+	for (int medium = 0; medium < FC_MEDIUM_COUNT; medium++) {
+		const struct fc_view_arena *arena = &view->arenas[medium];
+		size_t used = strlen(text);
+		if (arena->silent_ns > 0)
+			snprintf(text + used, room - used, "%s%s, the %s arena, has not answered for %llu s",
+				 used > 0 ? "; " : "", arena->path == NULL ? "" : arena->path,
+				 fc_medium_text((enum fc_medium)medium),
+				 (unsigned long long)(arena->silent_ns / 1000000000));
+	}
+}
+
+/* The process lives, whatever its arenas do: to restart it does not make them answer. */
 static enum MHD_Result on_healthz(const struct request *request)
 {
-	return answer_json(request, MHD_HTTP_OK, json_pack("{s:b}", "alive", 1));
+	char silence[SILENCE_BYTES];
+	tell_silence(take_view(request), silence, sizeof(silence));
+	return answer_json(request, MHD_HTTP_OK, json_pack("{s:b, s:s}", "alive", 1, "silent", silence));
 }
 
 static enum MHD_Result on_readyz(const struct request *request)
 {
 	const struct fc_daemon_view *view = take_view(request);
-	bool is_ready = view->state == FC_DAEMON_READY;
+	char silence[SILENCE_BYTES];
+	tell_silence(view, silence, sizeof(silence));
+	bool is_ready = view->state == FC_DAEMON_READY && silence[0] == 0;
 	return answer_json(request, is_ready ? MHD_HTTP_OK : MHD_HTTP_SERVICE_UNAVAILABLE,
 			   json_pack("{s:b, s:s, s:s}", "ready", is_ready, "state", fc_daemon_state_text(view->state),
-				     "reason", view->reason));
+				     "reason", silence[0] != 0 ? silence : view->reason));
 }
 
 static enum MHD_Result on_status(const struct request *request)

@@ -57,7 +57,9 @@ static void begin_to_serve(struct fc_daemon *daemon)
 	struct fc_error error = {0};
 	uint64_t now_ns = fc_daemon_now_ns();
 	tell_what_is_open(daemon);
-	int code = fc_daemon_open_server(daemon, &error);
+	int code = fc_daemon_open_arena(daemon, &error);
+	if (code == FC_OK)
+		code = fc_daemon_open_server(daemon, &error);
 	if (code == FC_OK)
 		code = fc_daemon_listen(daemon, &error);
 	if (code != FC_OK) {
@@ -121,12 +123,25 @@ static void begin_to_close(struct fc_daemon *daemon, uint64_t now_ns)
 	if (daemon->server != NULL && !fc_server_is_drained(daemon->server))
 		fc_log(FC_LOG_WARNING, "drain-timeout", "clients still had something to commit");
 	daemon->is_closing = true;
-	daemon->drain_end_ns = now_ns + REST_NS;
+	/* What does not answer is not waited for longer than it was asked for. */
+	if (fc_daemon_silence_ns(daemon, now_ns) == 0)
+		daemon->drain_end_ns = now_ns + REST_NS;
 	fc_daemon_flush(daemon);
 	fc_daemon_end_connections(daemon);
 	fc_daemon_stop_listening(daemon);
 	if (daemon->server != NULL)
 		fc_server_end_orphans(daemon->server);
+}
+
+/* The process may stay as a zombie for as long as the kernel waits for what does not answer. */
+static _Noreturn void leave(const struct fc_daemon *daemon)
+{
+	fc_log(FC_LOG_ERROR, "not-at-rest",
+	       "I/O on %s does not end; the process does, with what it had under way, and the next start recovers the "
+	       "arenas",
+	       daemon->settings->config.ssd_path);
+	fc_log_close();
+	_exit(daemon->exit_code);
 }
 
 static void go_on_stopping(struct fc_daemon *daemon, uint64_t now_ns)
@@ -137,15 +152,12 @@ static void go_on_stopping(struct fc_daemon *daemon, uint64_t now_ns)
 	if (!daemon->is_closing)
 		return;
 	bool is_at_rest = daemon->has_open_ended && (!daemon->is_core_open || fc_core_is_idle(daemon->core)) &&
-			  (daemon->server == NULL || fc_server_is_at_rest(daemon->server));
-	if (is_at_rest) {
+			  (daemon->server == NULL || fc_server_is_at_rest(daemon->server)) &&
+			  !fc_daemon_arena_is_asked(daemon);
+	if (is_at_rest)
 		uv_stop(&daemon->loop);
-	} else if (now_ns >= daemon->drain_end_ns) {
-		fc_log(FC_LOG_ERROR, "not-at-rest",
-		       "I/O does not end; the process does, and the next start recovers the arenas");
-		fc_log_close();
-		_exit(daemon->exit_code);
-	}
+	else if (now_ns >= daemon->drain_end_ns)
+		leave(daemon);
 }
 
 /* ---- between two waits ---- */
@@ -227,8 +239,9 @@ static void on_ssd(uv_poll_t *poll, int status, int events)
 
 static void on_second(uv_timer_t *timer)
 {
-	const struct fc_daemon *daemon = timer->data;
+	struct fc_daemon *daemon = timer->data;
 	fc_log_tick();
+	fc_daemon_look_at_arena(daemon, fc_daemon_now_ns());
 	if (daemon->state == FC_DAEMON_OPENING)
 		fc_notify_extend(&daemon->notify, START_MORE_NS);
 }

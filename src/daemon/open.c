@@ -226,6 +226,7 @@ void fc_daemon_close(struct fc_daemon *daemon)
 	fc_server_free(daemon->server);
 	fc_daemon_forget_connections(daemon);
 	fc_core_free(daemon->core);
+	fc_daemon_close_arena(daemon);
 	fc_locks_close(daemon->locks);
 	for (int medium = 0; medium < FC_MEDIUM_COUNT; medium++)
 		fc_media_close(daemon->media[medium]);

@@ -175,6 +175,7 @@ static void show_arena(const struct fc_daemon *daemon, enum fc_medium medium, st
 		.is_there = media != NULL,
 		.path = medium == FC_SSD ? config->ssd_path : config->memory_path,
 		.notice = media != NULL ? media->notice : "",
+		.silent_ns = medium == FC_SSD ? fc_daemon_silence_ns(daemon, daemon->snapshot->now_ns) : 0,
 		.bytes = media != NULL ? media->bytes : 0,
 		.read_limit_bytes_per_s = medium == FC_SSD ? config->ssd_read_limit_bytes : 0,
 	};

@@ -41,7 +41,10 @@ struct fc_connection {
 	int events; /* that the loop waits for: starting anew costs a system call */
 	struct fc_server_client *client;
 	uint64_t number;
-	bool has_lock; /* its descriptors were sent */
+	struct fc_daemon_spare spare; /* of the arena: its descriptor, until it is sent, and the number of its lock */
+	bool has_spare;
+	bool has_lock;   /* its descriptors were sent */
+	bool is_waiting; /* with its welcome, for a descriptor of the arena */
 	bool is_to_close, is_handle_closed;
 	uint64_t free_since_ns; /* its lock is, but not the arena; 0: not yet */
 	gid_t *groups;          /* of its process */
@@ -174,8 +177,11 @@ void fc_daemon_stop_listening(struct fc_daemon *daemon)
 
 static void free_connection(struct fc_connection *connection)
 {
-	if (connection != NULL)
-		free(connection->groups);
+	if (connection == NULL)
+		return;
+	if (connection->spare.fd >= 0)
+		close(connection->spare.fd);
+	free(connection->groups);
 	free(connection);
 }
 
@@ -233,7 +239,7 @@ void fc_daemon_forget_connections(struct fc_daemon *daemon)
 
 static bool is_over(const struct fc_daemon *daemon, struct fc_connection *connection, uint64_t now_ns)
 {
-	enum fc_lock_state state = fc_locks_state(daemon->locks, connection->number);
+	enum fc_lock_state state = fc_locks_state(daemon->locks, connection->spare.number);
 	if (state == FC_LOCK_FREE)
 		return true;
 	if (state == FC_LOCK_HELD)
@@ -261,23 +267,23 @@ bool fc_daemon_look_at_locks(struct fc_daemon *daemon, uint64_t now_ns)
 
 /* ---- sending ---- */
 
-static int reopen(int fd, int flags, struct fc_error *error)
+static int reopen(int fd, struct fc_error *error)
 {
 	char path[64];
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
-	int copy = open(path, O_RDWR | O_CLOEXEC | flags);
+	int copy = open(path, O_RDWR | O_CLOEXEC);
 	if (copy < 0)
 		fc_error_set(error, FC_ESYSTEM, "%s: %s", path, strerror(errno));
 	return copy;
 }
 
 /* In the order lock, memory, SSD; those that were opened are to be closed also after a failure. */
-static int open_descriptors(const struct fc_connection *connection, int fds[DESCRIPTORS_MAX], unsigned *count,
+static int open_descriptors(struct fc_connection *connection, int fds[DESCRIPTORS_MAX], unsigned *count,
 			    struct fc_error *error)
 {
 	const struct fc_daemon *daemon = connection->daemon;
 	*count = 0;
-	int code = fc_locks_take(daemon->locks, connection->number, &fds[0], error);
+	int code = fc_locks_take(daemon->locks, connection->spare.number, &fds[0], error);
 	if (code != FC_OK)
 		return code;
 	*count = 1;
@@ -285,14 +291,12 @@ static int open_descriptors(const struct fc_connection *connection, int fds[DESC
 		const struct fc_media *media = daemon->media[medium];
 		if (media == NULL)
 			continue;
-		bool is_ssd = medium == FC_SSD;
-		int flags = is_ssd && fc_ssd_is_direct(media) ? O_DIRECT : 0;
-		int fd = reopen(is_ssd ? fc_ssd_fd(media) : fc_memory_fd(media), flags, error);
+		int fd = medium == FC_SSD ? connection->spare.fd : reopen(fc_memory_fd(media), error);
 		if (fd < 0)
 			return FC_ESYSTEM;
+		if (medium == FC_SSD)
+			connection->spare.fd = -1; /* it is closed with the others */
 		fds[(*count)++] = fd;
-		if (is_ssd && fc_locks_mark(daemon->locks, connection->number, fd, error) != FC_OK)
-			return FC_ESYSTEM;
 	}
 	return FC_OK;
 }
@@ -331,12 +335,29 @@ static ssize_t send_welcome(struct fc_connection *connection, const struct fc_wi
 	return sent;
 }
 
+/* False: it has to wait for the descriptor of the arena. */
+static bool obtain_spare(struct fc_connection *connection)
+{
+	struct fc_daemon *daemon = connection->daemon;
+	if (connection->has_spare)
+		return true;
+	if (daemon->media[FC_SSD] == NULL)
+		connection->spare.number = connection->number;
+	else if (!fc_daemon_take_spare(daemon, &connection->spare))
+		return false;
+	connection->has_spare = true;
+	return true;
+}
+
 /* As much as the socket takes. False when the connection is of no use any more. */
 static bool transmit(struct fc_connection *connection)
 {
 	struct fc_wire_buffer *output = fc_server_output(connection->client);
 	while (output->used > 0) {
 		bool is_first = fc_server_client_is_welcome(connection->client) && !connection->has_lock;
+		connection->is_waiting = is_first && !obtain_spare(connection);
+		if (connection->is_waiting)
+			return true;
 		ssize_t sent = is_first
 				       ? send_welcome(connection, output)
 				       : send(connection->fd, output->bytes, output->used, MSG_NOSIGNAL | MSG_DONTWAIT);
@@ -364,7 +385,8 @@ static void flush(struct fc_connection *connection)
 		end_connection(connection);
 		return;
 	}
-	wait_for(connection, UV_READABLE | (fc_server_output(connection->client)->used > 0 ? UV_WRITABLE : 0));
+	bool has_output = fc_server_output(connection->client)->used > 0 && !connection->is_waiting;
+	wait_for(connection, UV_READABLE | (has_output ? UV_WRITABLE : 0));
 }
 
 void fc_daemon_flush(struct fc_daemon *daemon)
@@ -377,6 +399,19 @@ static void make_dirty(struct fc_connection *connection)
 {
 	if (!fc_link_is_linked(&connection->dirty_link))
 		fc_list_push(&connection->daemon->dirty, &connection->dirty_link);
+}
+
+void fc_daemon_arena_is_open(struct fc_daemon *daemon, bool is_open)
+{
+	fc_list_for_each(link, &daemon->connections)
+	{
+		struct fc_connection *connection = fc_container_of(link, struct fc_connection, link);
+		if (!connection->is_waiting)
+			continue;
+		connection->is_to_close |= !is_open;
+		make_dirty(connection);
+	}
+	fc_daemon_flush(daemon);
 }
 
 void fc_daemon_has_output(void *context, struct fc_server_client *client)
@@ -463,12 +498,15 @@ static void admit(struct fc_daemon *daemon, int fd)
 	struct fc_connection *connection = calloc(1, sizeof(*connection));
 	struct fc_server_peer peer;
 	struct fc_error error = {0};
+	if (connection != NULL)
+		connection->spare.fd = -1;
 	if (connection == NULL || identify(fd, connection, &peer) != FC_OK) {
 		free_connection(connection);
 		close(fd);
 		return;
 	}
-	if (fc_server_connect(daemon->server, &peer, connection, &connection->client, &error) != FC_OK) {
+	if (fc_daemon_check_arena(daemon, &error) != FC_OK ||
+	    fc_server_connect(daemon->server, &peer, connection, &connection->client, &error) != FC_OK) {
 		refuse(daemon, fd, &error);
 		free_connection(connection);
 		close(fd);

@@ -47,6 +47,7 @@ struct fc_view_arena {
 	bool is_there;
 	const char *path;   /* NULL: memory that ends with the process */
 	const char *notice; /* what works by a fallback only; "" when there is nothing to say */
+	uint64_t silent_ns; /* it has not answered for so long, more than io_timeout; 0: it answers */
 	uint64_t bytes, chunk_bytes;
 	uint64_t largest_free_bytes;
 	uint64_t read_limit_bytes_per_s; /* what the medium gives at best, as the operator has set it; 0: not known */

@@ -206,17 +206,20 @@ static int refuse_open(const char *path, struct fc_error *error)
 	}
 }
 
-static int file_init(struct fc_arena_file *file, const char *path, struct fc_error *error)
+/* `sync` is AT_STATX_DONT_SYNC where another process has asked the file system already, which may have ceased to
+ * answer: what the kernel knows will do. */
+static int file_init(struct fc_arena_file *file, const char *path, int sync, struct fc_error *error)
 {
-	struct stat status;
+	struct statx status;
 
-	if (fstat(file->fd, &status) != 0)
-		return fc_error_set(error, FC_ESYSTEM, "%s: fstat: %s", path, strerror(errno));
-	file->is_block_device = S_ISBLK(status.st_mode);
-	if (!file->is_block_device && !S_ISREG(status.st_mode))
+	if (statx(file->fd, "", AT_EMPTY_PATH | sync, STATX_TYPE | STATX_INO | STATX_SIZE, &status) != 0)
+		return fc_error_set(error, FC_ESYSTEM, "%s: statx: %s", path, strerror(errno));
+	file->is_block_device = S_ISBLK(status.stx_mode);
+	if (!file->is_block_device && !S_ISREG(status.stx_mode))
 		return fc_error_set(error, FC_EINVAL, "%s: an arena is a regular file or a block device", path);
-	file->device = file->is_block_device ? status.st_rdev : status.st_dev;
-	file->bytes = (uint64_t)status.st_size;
+	file->device = file->is_block_device ? makedev(status.stx_rdev_major, status.stx_rdev_minor)
+					     : makedev(status.stx_dev_major, status.stx_dev_minor);
+	file->bytes = status.stx_size;
 	if (file->is_block_device && ioctl(file->fd, BLKGETSIZE64, &file->bytes) != 0)
 		return fc_error_set(error, FC_ESYSTEM, "%s: BLKGETSIZE64: %s", path, strerror(errno));
 	return 0;
@@ -240,7 +243,7 @@ int fc_arena_file_open(struct fc_arena_file *file, const struct fc_arena_file_op
 		fc_arena_file_close(file, opts->path, false);
 		return code;
 	}
-	code = file_init(file, opts->path, error);
+	code = file_init(file, opts->path, AT_STATX_SYNC_AS_STAT, error);
 	if (code == 0 && !opts->is_read_only && !file->is_block_device)
 		code = fc_private_check_owner(file->fd, opts->path, error);
 	/* Direct I/O is asked for after the open: an open that is refused for it leaves the file it made behind. */
@@ -255,7 +258,7 @@ int fc_arena_file_open(struct fc_arena_file *file, const struct fc_arena_file_op
 int fc_arena_file_adopt(struct fc_arena_file *file, int fd, const char *name, struct fc_error *error)
 {
 	*file = (struct fc_arena_file){.fd = fd};
-	int code = file_init(file, name, error);
+	int code = file_init(file, name, AT_STATX_DONT_SYNC, error);
 	int flags = fcntl(fd, F_GETFL);
 	file->is_direct = flags >= 0 && (flags & O_DIRECT) != 0;
 	if (code != 0)

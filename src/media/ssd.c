@@ -264,10 +264,13 @@ static int open_file(struct fc_ssd *ssd, const struct fc_ssd_opts *opts, struct 
 	return code;
 }
 
-static int init_align(struct fc_ssd *ssd, bool is_buffered, struct fc_error *error)
+static int init_align(struct fc_ssd *ssd, const struct fc_ssd_opts *opts, struct fc_error *error)
 {
-	uint32_t align = ssd->file.is_direct ? fc_ssd_direct_align(&ssd->file) : 0;
+	bool is_buffered = opts->is_buffered;
+	uint32_t align = ssd->file.is_direct ? opts->align : 0;
 
+	if (align == 0 && ssd->file.is_direct)
+		align = fc_ssd_direct_align(&ssd->file);
 	if (align == 0 && ssd->file.is_direct && fc_arena_file_make_buffered(&ssd->file) != 0)
 		return fc_error_set(error, FC_ESYSTEM, "%s: fcntl: %s", ssd->path, strerror(errno));
 	if (align == 0 && !is_buffered)
@@ -335,7 +338,7 @@ static struct fc_ssd *make_ssd(const struct fc_ssd_opts *opts, struct fc_error *
 /* With the file open. */
 static int start_ssd(struct fc_ssd *ssd, const struct fc_ssd_opts *opts, struct fc_error *error)
 {
-	int code = init_align(ssd, opts->is_buffered, error);
+	int code = init_align(ssd, opts, error);
 	if (code == 0)
 		code = init_limits(ssd, opts, error);
 	return code == 0 ? open_engine(ssd, error) : code;

@@ -11,8 +11,9 @@ struct fc_ssd_opts {
 	uint32_t queue_depth;    /* commands in flight, 1 to FC_QUEUE_DEPTH_MAX; 0: 64 */
 	uint64_t transfer_bytes; /* largest command worth sending, a multiple of the alignment; 0: what the device says
 				  */
-	bool is_read_only;       /* any number of readers, but no writer beside them */
-	bool is_buffered;        /* through the page cache even where direct I/O is to be had */
+	uint32_t align; /* of an arena that is adopted, where whoever holds it has found out; 0: it is found out here */
+	bool is_read_only; /* any number of readers, but no writer beside them */
+	bool is_buffered;  /* through the page cache even where direct I/O is to be had */
 };
 
 /* Opens an arena; close it with fc_media_close(). What works only by a fallback (no O_DIRECT, no io_uring, no space set

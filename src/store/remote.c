@@ -5,6 +5,7 @@
 #include "media/ssd.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
@@ -33,7 +34,7 @@ struct fc_remote {
 	bool are_media_taken[FC_MEDIUM_COUNT];
 	bool has_arenas; /* a welcome was taken; the identity of its arenas: */
 	struct fc_key key_salt;
-	struct stat arenas[FC_MEDIUM_COUNT];
+	struct statx arenas[FC_MEDIUM_COUNT];
 	struct fc_wire_arena described[FC_MEDIUM_COUNT];
 	uint8_t *buffer;
 };
@@ -79,6 +80,7 @@ static int adopt(struct fc_remote *remote, enum fc_medium medium, int fd, const 
 {
 	struct fc_ssd_opts opts = {
 		.path = "SSD arena of flatcaked",
+		.align = arena->align,
 		.queue_depth = remote->opts.queue_depth,
 		.transfer_bytes = remote->opts.transfer_bytes,
 	};
@@ -97,15 +99,20 @@ static int adopt(struct fc_remote *remote, enum fc_medium medium, int fd, const 
 	return FC_OK;
 }
 
+static bool is_same(const struct statx *now, const struct statx *before)
+{
+	return now->stx_dev_major == before->stx_dev_major && now->stx_dev_minor == before->stx_dev_minor &&
+	       now->stx_rdev_major == before->stx_rdev_major && now->stx_rdev_minor == before->stx_rdev_minor &&
+	       now->stx_ino == before->stx_ino;
+}
+
 /* What a core reads and writes must be what it was opened with. */
-static int check_same(const struct fc_remote *remote, const struct fc_wire_welcome *welcome, const struct stat *arenas,
+static int check_same(const struct fc_remote *remote, const struct fc_wire_welcome *welcome, const struct statx *arenas,
 		      struct fc_error *error)
 {
 	for (int medium = 0; medium < FC_MEDIUM_COUNT; medium++) {
 		const struct fc_wire_arena *now = &welcome->arenas[medium], *before = &remote->described[medium];
-		bool is_same_file = arenas[medium].st_dev == remote->arenas[medium].st_dev &&
-				    arenas[medium].st_ino == remote->arenas[medium].st_ino &&
-				    arenas[medium].st_rdev == remote->arenas[medium].st_rdev;
+		bool is_same_file = is_same(&arenas[medium], &remote->arenas[medium]);
 		if (!is_same_file || now->is_there != before->is_there || now->bytes != before->bytes ||
 		    now->align != before->align)
 			return fc_error_set(error, FC_EINVAL,
@@ -135,15 +142,16 @@ static int check_count(const struct fc_remote *remote, const struct fc_wire_welc
 
 static int take_arenas(struct fc_remote *remote, const struct fc_wire_welcome *welcome, struct fc_error *error)
 {
-	struct stat arenas[FC_MEDIUM_COUNT] = {{0}};
+	struct statx arenas[FC_MEDIUM_COUNT] = {{0}};
 	int fds[FC_MEDIUM_COUNT] = {-1, -1};
 	unsigned next = 1;
 	for (int medium = 0; medium < FC_MEDIUM_COUNT; medium++) {
 		if (!welcome->arenas[medium].is_there)
 			continue;
 		fds[medium] = remote->fds[next++];
-		if (fstat(fds[medium], &arenas[medium]) != 0)
-			return fc_error_set(error, FC_ESYSTEM, "%s: fstat: %s", remote->path, strerror(errno));
+		/* As the kernel knows it: the file system is not asked, which may not answer. */
+		if (statx(fds[medium], "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_INO, &arenas[medium]) != 0)
+			return fc_error_set(error, FC_ESYSTEM, "%s: statx: %s", remote->path, strerror(errno));
 	}
 	if (remote->has_arenas)
 		return check_same(remote, welcome, arenas, error);
