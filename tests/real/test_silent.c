@@ -1,11 +1,13 @@
 /* What becomes of a store, and of flatcaked, when the file system of its arena does not answer? Whatever is expected
  * here is expected while it is silent: a call that waits for it would end by the test's own limit. */
 #define _GNU_SOURCE
+#include "daemon/daemon_world.h"
 #include "real/alone.h"
 #include "real/deny.h"
 #include "real/silent_fs.h"
 #include "real/stories.h"
 
+#include <arpa/inet.h>
 #include <sys/syscall.h>
 
 #define SECOND_NS 1000000000ull
@@ -166,6 +168,145 @@ static void an_open_that_is_not_answered_is_given_up(void **state)
 	end(&scene);
 }
 
+/* ---- the daemon ---- */
+
+struct daemon_scene {
+	struct scene scene;
+	struct daemon_world daemon;
+	unsigned port;
+};
+
+static unsigned read_port(const struct daemon_world *daemon)
+{
+	static const char before[] = "status page at port ";
+	uint64_t bytes = 0;
+	daemon_world_expect_log(daemon, before);
+	uint8_t *log = store_world_read_file(daemon->log, &bytes);
+	const char *at = memmem(log, bytes, before, strlen(before));
+	unsigned port = (unsigned)strtoul(at + strlen(before), NULL, 10);
+	free(log);
+	return port;
+}
+
+/* The whole answer. */
+static void ask(const struct daemon_scene *scene, const char *path, char *answer, size_t room)
+{
+	struct sockaddr_in address = {
+		.sin_family = AF_INET,
+		.sin_port = htons((uint16_t)scene->port),
+		.sin_addr.s_addr = htonl(INADDR_LOOPBACK),
+	};
+	char question[200];
+	size_t used = 0;
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	assert_int_equal(connect(fd, (const struct sockaddr *)&address, sizeof(address)), 0);
+	int length = snprintf(question, sizeof(question), "GET %s HTTP/1.0\r\n\r\n", path);
+	assert_int_equal(write(fd, question, (size_t)length), length);
+	for (ssize_t count; (count = read(fd, answer + used, room - 1 - used)) > 0;)
+		used += (size_t)count;
+	answer[used] = 0;
+	close(fd);
+}
+
+/* Its clients: as long as they follow, so does the test. */
+static void open_client(struct scene *scene, const struct daemon_world *daemon)
+{
+	struct store_world *world = &scene->world;
+	store_world_init(world, daemon->geometry, BLOCKS);
+	snprintf(world->address, sizeof(world->address), "unix:%s", daemon->socket);
+	world->opts.window_bytes = 4 * MIB;
+	world->opts.io_timeout_ns = 3 * SECOND_NS;
+	store_world_open(world);
+}
+
+static void close_client(struct scene *scene)
+{
+	store_world_close(&scene->world);
+	engine_deinit(&scene->world.engine);
+	store_world_remove_files(scene->world.dir);
+}
+
+static void begin_daemon(struct daemon_scene *scene)
+{
+	silent_fs_mount(&scene->scene.fs);
+	daemon_world_init(&scene->daemon);
+	snprintf(scene->daemon.options[0], sizeof(scene->daemon.options[0]), "--ssd-path=%s", scene->scene.fs.arena);
+	setenv("FLATCAKE_IO_TIMEOUT", "3s", 1);
+	setenv("FLATCAKE_DRAIN_TIMEOUT", "5s", 1);
+	daemon_world_start(&scene->daemon, NULL);
+	scene->port = read_port(&scene->daemon);
+	open_client(&scene->scene, &scene->daemon);
+	save_one(&scene->scene, ON_SSD);
+	save_one(&scene->scene, IN_MEMORY);
+}
+
+/* Its main thread has ended. The kernel keeps what is left of the process for as long as another thread waits in it
+ * for what does not answer, if that cannot be killed. */
+static void expect_end(pid_t pid)
+{
+	char path[64], line[256] = "";
+	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
+	do {
+		FILE *file = fopen(path, "re");
+		assert_non_null(file);
+		assert_non_null(fgets(line, sizeof(line), file));
+		fclose(file);
+	} while (strstr(line, ") Z ") == NULL && usleep(10000) == 0);
+}
+
+static void check_silent_daemon(struct daemon_scene *scene)
+{
+	struct scene other = {.fs = scene->scene.fs};
+	char answer[4096];
+	silent_fs_stop(&scene->scene.fs);
+	memcpy(other.keys, scene->scene.keys, sizeof(other.keys));
+	do
+		ask(scene, "/readyz", answer, sizeof(answer));
+	while (strstr(answer, "has not answered") == NULL && usleep(10000) == 0);
+	assert_text(answer, " 503 ");
+	assert_text(answer, scene->scene.fs.arena);
+	ask(scene, "/healthz", answer, sizeof(answer));
+	assert_text(answer, " 200 ");
+	assert_text(answer, scene->scene.fs.arena);
+	assert_int_equal(load(&scene->scene, ON_SSD, SECOND_NS).code, FC_ETIMEOUT);
+	open_client(&other, &scene->daemon);
+	assert_int_equal(load(&other, ON_SSD, SECOND_NS).code, FC_ETIMEOUT);
+	assert_int_equal(load(&other, IN_MEMORY, 0).blocks, BLOCKS);
+	close_client(&other);
+	assert_int_equal(kill(scene->daemon.pid, SIGTERM), 0);
+	expect_end(scene->daemon.pid);
+	assert_int_not_equal(access(scene->daemon.socket, F_OK), 0);
+	assert_true(daemon_world_log_says(&scene->daemon, scene->scene.fs.arena));
+	close_client(&scene->scene);
+	silent_fs_go_on(&scene->scene.fs);
+	(void)daemon_world_wait(scene->daemon.pid);
+	scene->daemon.pid = 0;
+}
+
+static void a_silent_file_system_holds_up_neither_flatcaked_nor_its_end(void **state)
+{
+	struct daemon_scene scene = {0};
+	if (!is_alone(state))
+		return;
+	begin_daemon(&scene);
+	check_silent_daemon(&scene);
+	daemon_world_deinit(&scene.daemon);
+	silent_fs_unmount(&scene.scene.fs);
+}
+
+static void nor_without_io_uring(void **state)
+{
+	struct daemon_scene scene = {0};
+	if (!is_alone(state))
+		return;
+	if (!deny_call(SYS_io_uring_setup, EPERM))
+		skip_alone("no seccomp here");
+	begin_daemon(&scene);
+	check_silent_daemon(&scene);
+	daemon_world_deinit(&scene.daemon);
+	silent_fs_unmount(&scene.scene.fs);
+}
+
 int main(int argc, char **argv)
 {
 	static const struct CMUnitTest tests[] = {
@@ -173,6 +314,8 @@ int main(int argc, char **argv)
 		ALONE(nor_does_it_without_io_uring),
 		ALONE(a_sync_that_is_not_answered_is_waited_for_as_long_as_documented),
 		ALONE(an_open_that_is_not_answered_is_given_up),
+		ALONE(a_silent_file_system_holds_up_neither_flatcaked_nor_its_end),
+		ALONE(nor_without_io_uring),
 	};
 	return alone_main(argc, argv, tests, sizeof(tests) / sizeof(tests[0]));
 }
