@@ -2,6 +2,7 @@
 
 #include "base/plant.h"
 #include "base/check.h"
+#include "format/checksum.h"
 
 static void fill_slots(struct fc_load_job *job);
 
@@ -39,22 +40,30 @@ static void note_bad(struct fc_load_job *job, const struct fc_part *part, uint64
 	};
 }
 
-static bool is_run_bad(const struct fc_part *part, uint32_t run)
+/* Whether a command that failed was to bring some of these bytes of the slot. */
+static bool is_missing(const struct fc_slot *slot, const void *memory, uint64_t bytes)
 {
-	return run != FC_RUN_NONE && part->runs[run].is_bad;
+	uintptr_t begin = (uintptr_t)memory;
+	for (uint64_t i = 0; i < slot->io_count; i++) {
+		uintptr_t read_begin = (uintptr_t)slot->ios[i].io.buffer;
+		if (slot->ios[i].is_bad && begin < read_begin + slot->ios[i].io.bytes && read_begin < begin + bytes)
+			return true;
+	}
+	return false;
 }
 
 /* One report per span: cutting its session at the first bad block takes the rest along. */
-static void note_bad_runs(struct fc_load_job *job, const struct fc_part *part)
+static void note_unread(struct fc_load_job *job, const struct fc_slot *slot)
 {
 	uint32_t last_span = UINT32_MAX;
-	for (uint64_t i = 0; i < part->copy_count; i++) {
-		const struct fc_origin *origin = &part->origins[i];
+	for (uint64_t i = 0; i < slot->part.copy_count; i++) {
+		const struct fc_origin *origin = &slot->part.origins[i];
+		const struct fc_copy *copy = &slot->part.copies[i];
 		if (origin->span == last_span ||
-		    !(is_run_bad(part, origin->run) || is_run_bad(part, origin->checksum_run)))
+		    !(is_missing(slot, copy->flat, copy->bytes) || is_missing(slot, copy->checksum, FC_CHECKSUM_BYTES)))
 			continue;
 		last_span = origin->span;
-		note_bad(job, part, i, false);
+		note_bad(job, &slot->part, i, false);
 	}
 }
 
@@ -83,9 +92,20 @@ static void on_moved(struct fc_slot *slot)
 	struct fc_load_job *job = slot->stream->job;
 	/* Whoever stopped the job may have left it, and the path with it. */
 	if (slot->failure != FC_OK && !job->is_stopping)
-		note_bad_runs(job, &slot->part);
+		note_unread(job, slot);
 	if (job->code != FC_OK || job->is_stopping)
 		slot_is_done(job, slot);
+	else
+		fc_slot_copy(slot, FC_COPY_SCATTER, slot->part.copies, slot->part.copy_count);
+}
+
+/* Bytes can be wrong on their way and right where they lie. */
+static void read_again(struct fc_load_job *job, struct fc_slot *slot)
+{
+	slot->is_second = true;
+	slot->copies_done = 0;
+	if (slot->io_count > 0)
+		fc_slot_move(slot, job->ssd);
 	else
 		fc_slot_copy(slot, FC_COPY_SCATTER, slot->part.copies, slot->part.copy_count);
 }
@@ -96,6 +116,10 @@ static void on_copied(struct fc_slot *slot)
 	if (slot->batch.result != FC_OK) {
 		job->code = slot->batch.result;
 	} else if (slot->batch.bad_first < slot->batch.copy_count && !fc_is_planted(FC_PLANT_SKIP_CHECKSUM)) {
+		if (!slot->is_second && !job->is_stopping) {
+			read_again(job, slot);
+			return;
+		}
 		/* The rest of the part is checked too, so that one match afterwards sees all of the damage in it. */
 		uint64_t bad = slot->copies_done + slot->batch.bad_first;
 		note_bad(job, &slot->part, bad, true);
@@ -106,6 +130,7 @@ static void on_copied(struct fc_slot *slot)
 			return;
 		}
 	}
+	job->flickers += slot->is_second && slot->copies_done == 0 && slot->batch.result == FC_OK;
 	slot_is_done(job, slot);
 }
 
@@ -114,8 +139,7 @@ static int add_reads(struct fc_load_job *job, struct fc_slot *slot)
 	slot->io_count = 0;
 	for (uint32_t i = 0; i < slot->part.run_count; i++) {
 		const struct fc_run *run = &slot->part.runs[i];
-		int code =
-			fc_slot_add_io(slot, FC_IO_READ, run->offset, run->bytes, slot->memory + run->stage_offset, i);
+		int code = fc_slot_add_io(slot, FC_IO_READ, run->offset, run->bytes, slot->memory + run->stage_offset);
 		if (code != FC_OK)
 			return code;
 		job->bytes_read += run->bytes;
@@ -157,6 +181,7 @@ static int fill_slot(struct fc_load_job *job, struct fc_slot *slot)
 		job->bytes_wanted[medium] += slot->part.bytes_wanted[medium];
 	job->next_slot++;
 	slot->copies_done = 0;
+	slot->is_second = false;
 	if (slot->io_count > 0)
 		fc_slot_move(slot, job->ssd);
 	else
@@ -180,7 +205,7 @@ int fc_load_job_start(struct fc_load_job *job, struct fc_stream *stream, struct 
 {
 	fc_check(!stream->is_busy && !fc_stream_is_moving(stream));
 	job->code = FC_OK;
-	job->bad_count = 0;
+	job->bad_count = job->flickers = 0;
 	job->is_stopping = job->is_planned_out = false;
 	job->next_slot = job->next_done = 0;
 	job->bytes_wanted[FC_MEMORY] = job->bytes_wanted[FC_SSD] = 0;

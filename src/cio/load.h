@@ -4,8 +4,10 @@
  *      |----a read failed or a checksum did not match------------> ended: FC_ECORRUPT, `bad` lists what
  *      '----fc_load_job_stop()-----(I/O under way ends first)----> ended: FC_ECANCELED
  *
- * Damage ends the job at once: what is announced then is less than was matched, and the owner matches again and starts
- * over with what is left (core/load.c). A layer is announced when it and all before it are in place. */
+ * What fails is tried once more before anything follows from it: a read that fails, alone; a part of which a checksum
+ * does not match, as a whole. Most such failures are of the moment, and what comes of damage is that data goes. What
+ * fails twice ends the job at once: what is announced then is less than was matched, and the owner matches again and
+ * starts over with what is left (core/loads.c). A layer is announced when it and all before it are in place. */
 #ifndef FC_CIO_LOAD_H
 #define FC_CIO_LOAD_H
 
@@ -17,7 +19,7 @@
 struct fc_bad_slice {
 	uint32_t placed; /* in the path */
 	uint64_t entry;
-	bool is_checksum; /* else the read failed */
+	bool is_checksum; /* else the read failed; either of them twice */
 };
 
 struct fc_load_job {
@@ -30,6 +32,7 @@ struct fc_load_job {
 	int code;
 	struct fc_bad_slice bad[FC_BAD_MAX]; /* the first of them */
 	uint32_t bad_count;
+	uint32_t flickers; /* parts that did not match their checksums, and did when they were read again */
 	uint64_t bytes_wanted[FC_MEDIUM_COUNT];
 	uint64_t bytes_read, planned_runs, commands;
 	uint64_t staged_bytes_max; /* most that was in the window at once */

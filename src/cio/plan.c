@@ -148,7 +148,6 @@ static void merge_runs(struct fc_part *part, uint64_t gap_bytes, uint64_t slot_b
 	part->stage_bytes = 0;
 	for (uint32_t i = 0; i < part->run_count; i++) {
 		part->runs[i].stage_offset = part->stage_bytes;
-		part->runs[i].is_bad = false;
 		part->stage_bytes += part->runs[i].bytes;
 	}
 	fc_check(part->stage_bytes <= slot_bytes);
@@ -193,8 +192,7 @@ static void add_copies(const struct fc_plan *plan, struct fc_part *part, const s
 		uint64_t block = span->block_first + piece->first + i;
 		bool is_swapped = fc_is_planted(FC_PLANT_SWAP_BLOCKS) && piece->count > 1 && i < 2;
 		struct fc_key key = plan->opts.keys[fc_group_key_position(group_span, block)];
-		part->origins[part->copy_count] =
-			(struct fc_origin){piece->span_number, slice_run, checksum_run, block};
+		part->origins[part->copy_count] = (struct fc_origin){piece->span_number, slice_run, block};
 		part->copies[part->copy_count++] = (struct fc_copy){
 			.flat = (uint8_t *)(slice + i * piece->slice_bytes),
 			.paged = &plan->opts.target->layers[span->group * geometry->layer_count + part->layer],

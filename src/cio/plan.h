@@ -45,7 +45,6 @@ struct fc_run {
 	uint64_t offset;
 	uint64_t bytes;
 	uint64_t stage_offset;
-	bool is_bad; /* set by the loader */
 };
 
 #define FC_RUN_NONE UINT32_MAX
@@ -53,8 +52,8 @@ struct fc_run {
 /* Where a copy's slice comes from: for reporting damage. */
 struct fc_origin {
 	uint32_t span;
-	uint32_t run, checksum_run; /* FC_RUN_NONE: from memory */
-	uint64_t block;             /* counted in its group */
+	uint32_t run;   /* FC_RUN_NONE: from memory */
+	uint64_t block; /* counted in its group */
 };
 
 /* Arrays belong to the part, grow as needed and are reused for the next one; fc_part_deinit() frees them. */

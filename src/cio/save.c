@@ -260,7 +260,7 @@ static int write_slot(struct fc_save_job *job, struct fc_slot *slot)
 	slot->state = FC_SLOT_FREE;
 	if (end == begin)
 		return FC_OK;
-	int code = fc_slot_add_io(slot, FC_IO_WRITE, begin, end - begin, slot->memory, 0);
+	int code = fc_slot_add_io(slot, FC_IO_WRITE, begin, end - begin, slot->memory);
 	if (code != FC_OK)
 		return code;
 	job->bytes_written[FC_SSD] += end - begin;

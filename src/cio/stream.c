@@ -50,6 +50,16 @@ static void send_held(struct fc_stream *stream)
 	send(slot, stream->held_media);
 }
 
+/* Many an error is of the moment: a link that was reset, a command that the device lost. One that comes twice is told.
+ */
+static void read_again(struct fc_slot_io *slot_io)
+{
+	slot_io->is_second = true;
+	slot_io->slot->stream->moving_bytes += slot_io->io.bytes;
+	slot_io->slot->stream->commands++;
+	fc_media_submit(slot_io->slot->media, &slot_io->io);
+}
+
 static void on_io(struct fc_io *io)
 {
 	struct fc_slot_io *slot_io = fc_container_of(io, struct fc_slot_io, io);
@@ -59,9 +69,12 @@ static void on_io(struct fc_io *io)
 	send_held(slot->stream);
 	bool is_short_allowed = fc_is_planted(FC_PLANT_SHORT_READ) && io->op == FC_IO_READ && io->result >= 0;
 	if (io->result != (int64_t)io->bytes && !is_short_allowed) {
+		if (io->op == FC_IO_READ && !slot_io->is_second) {
+			read_again(slot_io);
+			return;
+		}
+		slot_io->is_bad = true;
 		slot->failure = fc_io_code(io);
-		if (slot_io->run < slot->part.run_count)
-			slot->part.runs[slot_io->run].is_bad = true;
 	}
 	if (--slot->ios_open == 0)
 		slot->stream->on_moved(slot);
@@ -77,8 +90,7 @@ static uint64_t command_bytes(uint64_t transfer_bytes, uint64_t offset, uint64_t
 	return transfer_bytes >= 2 * DEVICE_BLOCK_BYTES ? end - offset : transfer_bytes;
 }
 
-int fc_slot_add_io(struct fc_slot *slot, enum fc_io_op op, uint64_t offset, uint64_t bytes, uint8_t *buffer,
-		   uint32_t run)
+int fc_slot_add_io(struct fc_slot *slot, enum fc_io_op op, uint64_t offset, uint64_t bytes, uint8_t *buffer)
 {
 	uint64_t transfer_bytes = slot->stream->opts.transfer_bytes;
 	for (uint64_t done = 0, part; done < bytes; done += part) {
@@ -88,7 +100,7 @@ int fc_slot_add_io(struct fc_slot *slot, enum fc_io_op op, uint64_t offset, uint
 			return code;
 		part = command_bytes(transfer_bytes, offset + done, bytes - done);
 		struct fc_slot_io *slot_io = &slot->ios[slot->io_count++];
-		*slot_io = (struct fc_slot_io){.slot = slot, .run = run};
+		*slot_io = (struct fc_slot_io){.slot = slot};
 		slot_io->io = (struct fc_io){
 			.op = op,
 			.offset = offset + done,
@@ -104,7 +116,10 @@ void fc_slot_move(struct fc_slot *slot, struct fc_media *media)
 {
 	fc_check(slot->io_count > 0 && slot->ios_open == 0);
 	slot->state = FC_SLOT_MOVING;
+	slot->media = media;
 	slot->failure = FC_OK;
+	for (uint64_t i = 0; i < slot->io_count; i++)
+		slot->ios[i].is_second = slot->ios[i].is_bad = false;
 	slot->ios_open = slot->io_count;
 	slot->stream->commands += slot->io_count;
 	fc_check(slot->stream->held == NULL);

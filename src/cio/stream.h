@@ -27,9 +27,11 @@ struct fc_slot {
 	struct fc_part part; /* loads */
 	struct fc_slot_io *ios;
 	uint64_t io_room, io_count, ios_open;
+	struct fc_media *media; /* that they go to */
 	struct fc_copy_batch batch;
 	uint64_t copies_done; /* of the part, after a bad one was skipped */
 	int failure;          /* code of some I/O of it; 0: none failed */
+	bool is_second;       /* loads: a checksum of the part did not match, and all of it has been read again */
 	/* saves */
 	struct fc_copy *copies;
 	uint64_t copy_room;
@@ -40,7 +42,8 @@ struct fc_slot {
 struct fc_slot_io {
 	struct fc_io io;
 	struct fc_slot *slot;
-	uint32_t run;
+	bool is_second; /* a read that failed once already */
+	bool is_bad;    /* has failed for good */
 };
 
 struct fc_stream_opts {
@@ -73,8 +76,8 @@ void fc_stream_deinit(struct fc_stream *stream);
 
 /* Splits [offset, offset + bytes) of the medium into commands of at most transfer_bytes, appended to the slot's list.
  * FC_ENOMEM. */
-FC_MUST_USE int fc_slot_add_io(struct fc_slot *slot, enum fc_io_op op, uint64_t offset, uint64_t bytes, uint8_t *buffer,
-			       uint32_t run);
+FC_MUST_USE int fc_slot_add_io(struct fc_slot *slot, enum fc_io_op op, uint64_t offset, uint64_t bytes,
+			       uint8_t *buffer);
 /* Sends the list, now or as soon as the other slot's commands have left the medium room for it; on_moved follows once
  * all have ended. The list must not be empty. */
 void fc_slot_move(struct fc_slot *slot, struct fc_media *media);

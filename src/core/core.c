@@ -128,7 +128,7 @@ static int open_catalog(struct fc_core *core)
 	int code = fc_catalog_open(&core->catalog, &core->opts.catalog, on_opened, core);
 	if (code != FC_OK)
 		return code;
-	fc_local_directory_init(&core->local, core->catalog);
+	fc_local_directory_init(&core->local, core->catalog, core->opts.catalog.media);
 	core->directory = &core->local.directory;
 	return FC_OK;
 }
@@ -255,7 +255,7 @@ static void check_commits(struct fc_core *core, uint64_t now_ns)
 		if (!is_committing || now_ns - core->commits[medium].progress_ns < core->opts.io_timeout_ns ||
 		    fc_is_planted(FC_PLANT_ENDLESS_SYNC))
 			continue;
-		core->io_errors += !fc_catalog_is_silent(core->catalog, (enum fc_medium)medium);
+		core->stuck_count += !fc_catalog_is_silent(core->catalog, (enum fc_medium)medium);
 		fc_catalog_commit_is_late(core->catalog, (enum fc_medium)medium);
 	}
 }
@@ -285,7 +285,7 @@ static void check_progress(struct fc_core *core, uint64_t now_ns)
 			continue;
 		}
 		worker->is_stuck = true;
-		core->io_errors++;
+		core->stuck_count++;
 		if (worker->load != NULL)
 			fc_core_load_is_stuck(core, worker);
 		else if (worker->save != NULL)
@@ -427,6 +427,16 @@ uint32_t fc_core_waiters(const struct fc_core *core, struct fc_core_waiter *wait
 	return count;
 }
 
+/* Every command that failed, whoever sent it, and what never returned. */
+static uint64_t count_io_errors(const struct fc_core *core)
+{
+	uint64_t count = core->stuck_count;
+	for (int medium = 0; medium < FC_MEDIUM_COUNT; medium++)
+		if (core->opts.catalog.media[medium] != NULL)
+			count += core->opts.catalog.media[medium]->counters.errors;
+	return count;
+}
+
 void fc_core_stats(const struct fc_core *core, struct fc_stats *stats)
 {
 	*stats = (struct fc_stats){
@@ -440,7 +450,7 @@ void fc_core_stats(const struct fc_core *core, struct fc_stats *stats)
 		.planned_runs = core->planned_runs,
 		.segments_touched = core->segments_touched,
 		.checksum_failures = core->checksum_failures,
-		.io_errors = core->io_errors,
+		.io_errors = count_io_errors(core),
 		.segments_spilled = core->segments_spilled,
 	};
 	if (core->catalog != NULL)

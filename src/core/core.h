@@ -11,8 +11,9 @@
  *      |-- nothing stored, or all in memory ------> READY ---take--> COPYING --> ENDED
  *      '-- some on SSD --> PREPARE --> READING --------------------> READY (data in place) ---take--> ENDED
  *
- *   With `is_started_when_ready` a load is taken by itself. Damage found on the way cuts the session, and the load
- * starts over with what is left, keeping its arrival time. Cancelling ends it from any state; the lease ends with it.
+ *   With `is_started_when_ready` a load is taken by itself. Damage found on the way cuts the session, and what cannot
+ * be read is done without (directory.h); the load starts over with what is left, keeping its arrival time. Cancelling
+ * ends it from any state; the lease ends with it.
  *
  * States of a save:
  *
@@ -73,6 +74,7 @@ struct fc_core_load {
 	uint32_t attempts;
 	bool is_taken; /* by fc_core_ready_take(), which hands out a load once */
 	bool is_in_place, is_cancelled, is_freed;
+	bool is_worthless; /* nothing of its path can be had */
 	struct fc_load_result result;
 };
 

@@ -83,8 +83,9 @@ struct fc_directory_ops {
 	void (*match)(struct fc_directory *directory, struct fc_lookup *lookup);
 	void (*forget)(struct fc_directory *directory, struct fc_lookup *lookup);
 	void (*release)(struct fc_directory *directory, struct fc_path *path);
-	/* A slice of a leased path, or of a claim's sources, was bad. True: it is cut, and the next match does not find
-	 * it. False: whoever owns the arena looks for itself, so the asker must not rely on that. */
+	/* A slice of a leased path, or of a claim's sources, was bad: its checksum did not match, or it could not be
+	 * read, also not when that was tried again. True: it is cut, and the next match does not find it. False:
+	 * whoever owns the arena looks for itself, or waits and sees (below), so the asker must not rely on that. */
 	bool (*cut)(struct fc_directory *directory, const struct fc_path *path, uint32_t placed, uint64_t entry,
 		    bool is_checksum);
 	void (*reserve)(struct fc_directory *directory, struct fc_claim *claim);
@@ -105,12 +106,33 @@ struct fc_directory {
 
 /* ---- the catalog of this process as a directory (local.c) ---- */
 
+#define FC_SUSPECTS_MAX 64u
+
+/* A slice that could not be read. The drive may have been away for a moment, or for an hour, and all that it holds is
+ * still good then. So nothing is cut before the error has shown that it stays:
+ *
+ *   good --told unreadable--> SUSPECT --told again, and its medium has moved bytes in between--> cut
+ *                               ^  '--told again, and it has not: nothing is known of this place alone--.
+ *                               '-----------------------------------------------------------------------'
+ *
+ * Only so many are remembered; the oldest is forgotten for a new one. */
+struct fc_suspect {
+	struct fc_gva base; /* of its segment */
+	struct fc_key key;
+	uint64_t moved_bytes; /* by its medium, until it was told */
+};
+
 struct fc_local_directory {
 	struct fc_directory directory;
 	struct fc_catalog *catalog;
+	struct fc_media *media[FC_MEDIUM_COUNT];
 	struct fc_link waiting; /* claims that wait for room, in the order they came */
+	struct fc_suspect suspects[FC_SUSPECTS_MAX];
+	uint32_t suspect_count, next_suspect;
 };
 
-void fc_local_directory_init(struct fc_local_directory *local, struct fc_catalog *catalog);
+/* `media` are the catalog's; borrowed. */
+void fc_local_directory_init(struct fc_local_directory *local, struct fc_catalog *catalog,
+			     struct fc_media *const media[FC_MEDIUM_COUNT]);
 
 #endif

@@ -88,6 +88,7 @@ static void on_layer(struct fc_load_job *job, uint32_t layer)
 
 static void add_counts(struct fc_core_load *load, const struct fc_load_job *job)
 {
+	load->core->checksum_failures += job->flickers;
 	load->result.bytes_read += job->bytes_read;
 	load->result.planned_runs += job->planned_runs;
 	load->result.read_commands += job->commands;
@@ -105,14 +106,13 @@ static uint64_t blocks_before(const struct fc_core *core, const struct fc_path *
 }
 
 /* Damage: the sessions are cut where it is, and the load starts over with what is left. Where the directory does not
- * take the load's word for it, the load does without. */
+ * take the load's word for it, or waits and sees whether it stays so, the load does without. */
 static void start_over(struct fc_core *core, struct fc_core_load *load, const struct fc_load_job *job)
 {
 	uint64_t limit = load->path.blocks;
 	for (uint32_t i = 0; i < job->bad_count; i++) {
 		const struct fc_bad_slice *bad = &job->bad[i];
 		core->checksum_failures += bad->is_checksum;
-		core->io_errors += !bad->is_checksum;
 		if (!core->directory->ops->cut(core->directory, &load->path, bad->placed, bad->entry, bad->is_checksum))
 			limit = fc_min_u64(limit, blocks_before(core, &load->path, bad));
 	}
@@ -120,7 +120,8 @@ static void start_over(struct fc_core *core, struct fc_core_load *load, const st
 		load->blocks_max = limit;
 	release(core, &load->path);
 	load->worker = NULL;
-	load->attempts = limit == 0 ? ATTEMPTS_MAX : load->attempts + 1;
+	load->is_worthless = limit == 0;
+	load->attempts++;
 	route(core, load);
 }
 
@@ -233,7 +234,7 @@ static void on_matched(struct fc_lookup *lookup)
 
 static void route(struct fc_core *core, struct fc_core_load *load)
 {
-	if (load->attempts >= ATTEMPTS_MAX) {
+	if (load->attempts >= ATTEMPTS_MAX || load->is_worthless) {
 		routed(core, load, NULL);
 		return;
 	}
@@ -330,7 +331,7 @@ int fc_core_load_submit(struct fc_core *core, const struct fc_load_opts *opts, c
 	load->started_ns = 0;
 	load->attempts = 0;
 	load->worker = NULL;
-	load->is_in_place = load->is_taken = load->is_cancelled = load->is_freed = false;
+	load->is_in_place = load->is_taken = load->is_cancelled = load->is_freed = load->is_worthless = false;
 	load->core = core;
 	load->result = (struct fc_load_result){0};
 	load->sched.arrival_ns = opts->arrival_ns == 0 ? now_ns : opts->arrival_ns;

@@ -3,6 +3,7 @@
 #include "core/directory.h"
 
 #include "base/check.h"
+#include "base/plant.h"
 
 static struct fc_local_directory *local_of(struct fc_directory *directory)
 {
@@ -35,11 +36,48 @@ static void local_release(struct fc_directory *directory, struct fc_path *path)
 	fc_catalog_release(local_of(directory)->catalog, path);
 }
 
+/* ---- damage ---- */
+
+static struct fc_suspect *find_suspect(struct fc_local_directory *local, struct fc_gva base, struct fc_key key)
+{
+	for (uint32_t i = 0; i < local->suspect_count; i++) {
+		struct fc_suspect *suspect = &local->suspects[i];
+		if (suspect->base.bits == base.bits && suspect->key.high == key.high && suspect->key.low == key.low)
+			return suspect;
+	}
+	return NULL;
+}
+
+static struct fc_suspect *add_suspect(struct fc_local_directory *local, struct fc_gva base, struct fc_key key)
+{
+	struct fc_suspect *suspect = &local->suspects[local->next_suspect++ % FC_SUSPECTS_MAX];
+	if (local->suspect_count < FC_SUSPECTS_MAX)
+		local->suspect_count++;
+	suspect->base = base;
+	suspect->key = key;
+	return suspect;
+}
+
+/* True when this place fails and others do not. */
+static bool does_error_stay(struct fc_local_directory *local, const struct fc_placed *placed, uint64_t entry)
+{
+	struct fc_key key = fc_catalog_segment_key(placed->segment, entry);
+	const struct fc_media_counters *counters = &local->media[fc_gva_medium(placed->base)]->counters;
+	uint64_t moved_bytes = counters->bytes_read + counters->bytes_written;
+	struct fc_suspect *suspect = find_suspect(local, placed->base, key);
+	if (suspect == NULL)
+		add_suspect(local, placed->base, key)->moved_bytes = moved_bytes;
+	return suspect != NULL && suspect->moved_bytes != moved_bytes;
+}
+
 static bool local_cut(struct fc_directory *directory, const struct fc_path *path, uint32_t placed, uint64_t entry,
 		      bool is_checksum)
 {
-	(void)is_checksum;
-	fc_catalog_cut(local_of(directory)->catalog, path->placed[placed].segment, entry);
+	struct fc_local_directory *local = local_of(directory);
+	const struct fc_placed *where = &path->placed[placed];
+	if (!is_checksum && !does_error_stay(local, where, entry) && !fc_is_planted(FC_PLANT_CUT_ON_ERROR))
+		return false;
+	fc_catalog_cut(local->catalog, where->segment, entry);
 	return true;
 }
 
@@ -133,7 +171,8 @@ static uint64_t local_wake_ns(const struct fc_directory *directory)
 	return UINT64_MAX;
 }
 
-void fc_local_directory_init(struct fc_local_directory *local, struct fc_catalog *catalog)
+void fc_local_directory_init(struct fc_local_directory *local, struct fc_catalog *catalog,
+			     struct fc_media *const media[FC_MEDIUM_COUNT])
 {
 	static const struct fc_directory_ops ops = {
 		.match = local_match,
@@ -148,5 +187,7 @@ void fc_local_directory_init(struct fc_local_directory *local, struct fc_catalog
 		.wake_ns = local_wake_ns,
 	};
 	*local = (struct fc_local_directory){.directory.ops = &ops, .catalog = catalog};
+	for (int medium = 0; medium < FC_MEDIUM_COUNT; medium++)
+		local->media[medium] = media[medium];
 	fc_list_init(&local->waiting);
 }

@@ -153,8 +153,6 @@ static void set_job(struct fc_core *core, struct fc_worker *worker, const struct
 /* A source in memory failed its checksum: cut it, so that it is not tried for ever. */
 static void cut_source(struct fc_core *core, const struct fc_save_job *job, const struct fc_path *path)
 {
-	if (job->code == FC_EIO || job->code == FC_EFULL)
-		core->io_errors++;
 	if (!job->is_source_bad)
 		return;
 	core->checksum_failures++;

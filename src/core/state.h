@@ -54,7 +54,8 @@ struct fc_core {
 	void (*opened_cb)(void *context, int code, const struct fc_error *error);
 
 	int durable_failure_code; /* of the last one */
-	uint64_t loads_total, saves_total, durable_failures, segments_spilled, checksum_failures, io_errors;
+	uint64_t loads_total, saves_total, durable_failures, segments_spilled, checksum_failures;
+	uint64_t stuck_count; /* streams and commit batches whose I/O did not return in time */
 	uint64_t bytes_wanted, planned_runs, segments_touched;
 };
 

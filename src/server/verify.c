@@ -1,6 +1,6 @@
 /* Looking at what a client says is damaged. A client's word is not enough to cut a session, or any client could cut
  * any; so the daemon reads the slices of that entry itself, layer by layer, compares each with its checksum, and cuts
- * when one does not match or cannot be read.
+ * when one does not match, or when it stays so that one cannot be read (core/directory.h).
  *
  *     DAMAGE --> waits in `damages` --> looked at, one at a time --> confirmed: cut
  *                    |                                          '--> unconfirmed: nothing
@@ -24,7 +24,7 @@
 #define LOOK_BYTES_MAX (4u << 20)
 #define ALIGN_MAX FC_TABLE_PAGE_BYTES
 
-enum outcome { OUTCOME_GOING_ON, OUTCOME_WAITING, OUTCOME_SOUND, OUTCOME_DAMAGED };
+enum outcome { OUTCOME_GOING_ON, OUTCOME_WAITING, OUTCOME_SOUND, OUTCOME_DAMAGED, OUTCOME_UNREAD };
 
 static XXH3_state_t *hash_of(const struct fc_look *look)
 {
@@ -264,7 +264,7 @@ static enum outcome take_read(struct fc_server *server, uint64_t *budget_bytes)
 	struct fc_look *look = &server->look;
 	look->has_io_ended = false;
 	if (fc_io_code(&look->io) != FC_OK)
-		return OUTCOME_DAMAGED;
+		return OUTCOME_UNREAD;
 	const uint8_t *bytes = server->look_buffer + (look->io_offset - look->io.offset);
 	uint64_t count = look->io.offset + look->io.bytes - look->io_offset;
 	if (!look->has_checksum) {
@@ -291,25 +291,26 @@ static enum outcome look_further(struct fc_server *server, uint64_t *budget_byte
 
 /* ---- deciding ---- */
 
-static void decide(struct fc_server *server, bool is_damaged)
+static void decide(struct fc_server *server, enum outcome outcome)
 {
 	struct fc_damage *damage = server->look.damage;
 	struct fc_server_request *request = damage->request;
 	struct fc_server_client *client = request->client;
-	if (is_damaged) {
+	bool is_bad = outcome == OUTCOME_DAMAGED || outcome == OUTCOME_UNREAD;
+	bool is_cut = is_bad && server->directory->ops->cut(server->directory, fc_request_path(request), damage->placed,
+							    damage->entry, outcome == OUTCOME_DAMAGED);
+	if (is_cut) {
 		COUNT(client, damages_confirmed);
 		fc_server_tell(server, FC_SERVER_DAMAGE_CONFIRMED, client,
 			       "client %llu: damage at 0x%016llx, entry %llu, layer %u is real: its session is cut",
 			       (unsigned long long)client->number, (unsigned long long)server->look.placed->base.bits,
 			       (unsigned long long)damage->entry, server->look.area.layer);
-		(void)server->directory->ops->cut(server->directory, fc_request_path(request), damage->placed,
-						  damage->entry, true);
 	} else {
 		COUNT(client, damages_unconfirmed);
-		fc_server_tell(server, FC_SERVER_DAMAGE_UNCONFIRMED, client,
-			       "client %llu: no damage found at 0x%016llx, entry %llu",
-			       (unsigned long long)client->number, (unsigned long long)server->look.placed->base.bits,
-			       (unsigned long long)damage->entry);
+		fc_server_tell(server, FC_SERVER_DAMAGE_UNCONFIRMED, client, "client %llu: %s at 0x%016llx, entry %llu",
+			       (unsigned long long)client->number,
+			       is_bad ? "what cannot be read is kept until that is told once more," : "no damage found",
+			       (unsigned long long)server->look.placed->base.bits, (unsigned long long)damage->entry);
 	}
 	free_damage(server, damage);
 	fc_request_is_decided(request);
@@ -344,14 +345,14 @@ unsigned fc_verify_step(struct fc_server *server)
 		if (look->is_io_open) {
 			if (fc_server_now_ns(server) < limit_ns(server))
 				break;
-			decide(server, false);
+			decide(server, OUTCOME_WAITING);
 			done++;
 			continue;
 		}
 		enum outcome outcome = look_further(server, &budget_bytes);
 		done++;
-		if (outcome == OUTCOME_SOUND || outcome == OUTCOME_DAMAGED)
-			decide(server, outcome == OUTCOME_DAMAGED);
+		if (outcome != OUTCOME_GOING_ON && outcome != OUTCOME_WAITING)
+			decide(server, outcome);
 	}
 	return done;
 }

@@ -216,16 +216,39 @@ static int64_t result_of(const struct fc_sim_flight *flight)
 	return (int64_t)flight->io->bytes;
 }
 
+static void note_unread(struct fc_sim_medium *medium, const struct fc_io *io)
+{
+	uint32_t near_count = 1;
+	bool has_failed_before = false;
+	for (uint32_t i = 0; i < medium->unread_count; i++) {
+		const struct fc_sim_place *place = &medium->unread[i];
+		has_failed_before |= overlaps(io->offset, io->bytes, place->offset, place->bytes);
+		near_count += overlaps(io->offset, io->bytes + FC_SIM_NEAR_BYTES, place->offset,
+				       place->bytes + FC_SIM_NEAR_BYTES);
+	}
+	medium->reread_failures += has_failed_before;
+	medium->unread_near_max = near_count > medium->unread_near_max ? near_count : medium->unread_near_max;
+	if (medium->unread_count == medium->unread_room) {
+		medium->unread_room = medium->unread_room == 0 ? 64 : medium->unread_room * 2;
+		medium->unread = realloc(medium->unread, medium->unread_room * sizeof(*medium->unread));
+		fc_check(medium->unread != NULL);
+	}
+	medium->unread[medium->unread_count++] = (struct fc_sim_place){io->offset, io->bytes};
+}
+
 static void run(struct fc_sim_medium *medium, const struct fc_sim_flight *flight)
 {
 	struct fc_io *io = flight->io;
-	struct fc_media_counters *counters = flight->via == NULL ? &medium->media.counters : &flight->via->counters;
+	struct fc_media_counters nobodys = {0};
+	struct fc_media_counters *counters = flight->via == NULL ? &nobodys : &flight->via->counters;
 	uint64_t bytes = flight->fate == FC_FATE_DONE ? io->bytes : flight->moved_bytes;
 	switch (io->op) {
 	case FC_IO_READ:
 		memcpy(io->buffer, medium->image + io->offset, bytes);
 		counters->read_commands++;
 		counters->bytes_read += bytes;
+		if (flight->fate != FC_FATE_DONE)
+			note_unread(medium, io);
 		break;
 	case FC_IO_WRITE:
 		store(medium, io, bytes);
@@ -467,6 +490,7 @@ void fc_sim_medium_free(struct fc_sim_medium *medium)
 	for (uint32_t i = 0; i < medium->flight_count; i++)
 		free_adrift(&medium->flights[i]);
 	free(medium->flights);
+	free(medium->unread);
 	free(medium->image);
 	free(medium->stable);
 	free(medium);

@@ -63,6 +63,11 @@ struct fc_sim_write {
 };
 
 #define FC_SIM_STICKY_MAX 8u
+#define FC_SIM_NEAR_BYTES (256u << 10) /* no segment is longer */
+
+struct fc_sim_place {
+	uint64_t offset, bytes;
+};
 
 struct fc_sim_medium {
 	struct fc_media media;
@@ -78,14 +83,16 @@ struct fc_sim_medium {
 	uint64_t next_number;
 	uint64_t place_free_ns[FC_SIM_QUEUE_DEPTH_MAX];
 	uint64_t blocked_until_ns; /* nothing ends before; FC_SIM_NEVER_NS: until it is released */
-	struct {
-		uint64_t offset, bytes;
-	} sticky[FC_SIM_STICKY_MAX];
+	struct fc_sim_place sticky[FC_SIM_STICKY_MAX];
 	uint32_t sticky_count;
-	bool is_healed;       /* no more faults; what is stuck stays so */
-	bool never_sticks;    /* while the process opens or closes */
-	uint64_t fired_count; /* faults that happened */
-	uint64_t stray_count; /* strays that landed */
+	struct fc_sim_place *unread; /* reads that failed */
+	uint32_t unread_count, unread_room;
+	uint64_t reread_failures; /* reads that failed where another had failed before */
+	uint32_t unread_near_max; /* most that failed so near to each other that they may have been of one segment */
+	bool is_healed;           /* no more faults; what is stuck stays so */
+	bool never_sticks;        /* while the process opens or closes */
+	uint64_t fired_count;     /* faults that happened */
+	uint64_t stray_count;     /* strays that landed */
 };
 
 /* What another process than the one that owns the medium sees of it. */

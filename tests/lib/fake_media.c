@@ -72,6 +72,9 @@ static void make_durable(struct fake_media *fake, uint64_t submitted_at)
 static bool is_to_fail(const struct fake_media *fake, const struct fc_io *io)
 {
 	uint64_t number = io->medium_private[0];
+	if (io->op == FC_IO_READ && fake->bad_bytes > 0 && io->offset < fake->bad_offset + fake->bad_bytes &&
+	    fake->bad_offset < io->offset + io->bytes)
+		return true;
 	return fake->fail_at != 0 && number >= fake->fail_at && number - fake->fail_at < fake->fail_count;
 }
 

@@ -13,6 +13,7 @@
  *
  *     fail_at = k, fail_count = n    operations k .. k+n-1 end with FC_EIO (a read or write is then half done), or with
  *                                    fewer bytes than asked if is_short
+ *     bad_offset, bad_bytes          reads that touch this place end with FC_EIO
  *     die_at = k                     from operation k on nothing reaches the medium and everything ends with FC_EIO:
  * the moment that fake_media_crash() goes back to */
 #ifndef FC_TESTS_LIB_FAKE_MEDIA_H
@@ -39,6 +40,7 @@ struct fake_media {
 	/* set by tests at any time */
 	uint64_t fail_at, fail_count;
 	bool is_short;
+	uint64_t bad_offset, bad_bytes;
 	uint64_t die_at;
 	uint64_t shuffle_seed; /* 0: operations end in the order in which they were submitted */
 };

@@ -211,9 +211,7 @@ static void check_short_ssd(bool is_uring_denied)
 	assert_int_equal(count_whole(&world, 1), SESSIONS);
 	assert_int_equal(truncate(world.arena, 4096), 0);
 	assert_int_equal(count_whole(&world, 1), 0);
-	struct fc_stats stats = store_world_stats(&world);
-	assert_true(stats.io_errors + stats.checksum_failures > 0);
-	assert_true(stats.sessions_cut > 0);
+	assert_true(store_world_stats(&world).io_errors > 0);
 	save_sessions(&world, 100, 0); /* writes make the file long again */
 	assert_int_equal(count_whole(&world, 100), SESSIONS);
 	store_world_close(&world);

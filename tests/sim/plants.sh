@@ -65,6 +65,7 @@ plants() { # NAME SEEDS OPTIONS...
 	left-copy         300 --no-faults
 	endless-sync      50
 	late-twice        100
+	cut-on-error      100 --no-faults --fault read-error=0.02
 	END
 }
 
