@@ -452,7 +452,7 @@ struct fc_save_result {
 	uint64_t segments_absorbed;
 	int durable_code; /* 0, or why it was visible and could not be made durable; FC_ETIMEOUT: nobody knows yet */
 	bool is_durable;  /* what this save wrote outlives the process: none of it lies in memory that does not */
-	struct fc_error error; /* why, when code is not 0, or durable_code is FC_ETIMEOUT */
+	struct fc_error error; /* why, when code or durable_code is not 0 */
 };
 
 /* Saves a turn: the blocks of the path that are not stored. Saving what is stored is free. The slots are borrowed until

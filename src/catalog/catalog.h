@@ -207,6 +207,7 @@ struct fc_reservation {
 	/* durability, from the commit on */
 	uint32_t durable_pending;
 	int durable_code;
+	struct fc_error durable_error; /* why, when that is not 0 */
 	void (*durable_cb)(struct fc_reservation *reservation);
 	/* waiting for space, after FC_EAGAIN */
 	struct fc_link wait_link;

@@ -54,7 +54,7 @@ struct fc_commit_batch {
 	uint8_t *page_memory; /* `pages` are its aligned part */
 	uint8_t *pages;
 	uint64_t page_count, page_room;
-	int code;
+	struct fc_error error; /* its code is 0 as long as nothing has failed */
 };
 
 static void start_batch(struct fc_arena *arena);
@@ -62,12 +62,14 @@ static void start_batch(struct fc_arena *arena);
 /* ---- outcome ---- */
 
 /* Those that have heard of all of their segments are told when the batch is done with: a callback may do anything. */
-static void note_outcome(struct fc_reservation *reservation, int code, struct fc_link *told)
+static void note_outcome(struct fc_reservation *reservation, const struct fc_error *error, struct fc_link *told)
 {
 	if (reservation == NULL)
 		return;
-	if (code != FC_OK)
-		reservation->durable_code = code;
+	if (error->code != FC_OK) {
+		reservation->durable_code = error->code;
+		reservation->durable_error = *error;
+	}
 	if (--reservation->durable_pending == 0)
 		fc_list_push(told, &reservation->wait_link);
 }
@@ -91,7 +93,7 @@ static struct fc_reservation *leave_batch(struct fc_segment *segment)
 
 static void segment_is_durable(struct fc_catalog *catalog, struct fc_segment *segment, struct fc_link *told)
 {
-	note_outcome(leave_batch(segment), FC_OK, told);
+	note_outcome(leave_batch(segment), &(struct fc_error){.code = FC_OK}, told);
 	segment->was_durable = segment->is_on_table;
 	if (segment->state == FC_SEGMENT_VISIBLE)
 		segment->state = FC_SEGMENT_DURABLE;
@@ -107,7 +109,7 @@ static void withdraw(struct fc_commit_batch *batch, struct fc_link *told)
 	fc_list_init(&refused);
 	while ((link = fc_list_pop(&batch->segments)) != NULL) {
 		struct fc_segment *segment = fc_container_of(link, struct fc_segment, commit_link);
-		note_outcome(leave_batch(segment), batch->code, told);
+		note_outcome(leave_batch(segment), &batch->error, told);
 		if (segment->state == FC_SEGMENT_VISIBLE)
 			fc_list_push(&refused, &segment->commit_link);
 		else
@@ -130,7 +132,7 @@ static void finish_frees(struct fc_commit_batch *batch)
 	struct fc_link *link;
 	while ((link = fc_list_pop(&batch->frees)) != NULL) {
 		struct fc_segment *segment = fc_container_of(link, struct fc_segment, commit_link);
-		if (batch->code != FC_OK) {
+		if (batch->error.code != FC_OK) {
 			segment->is_on_table = true;
 			fc_list_push(&arena->freeing, &segment->commit_link);
 			continue;
@@ -147,7 +149,7 @@ static void finish_batch(struct fc_commit_batch *batch)
 	struct fc_arena *arena = batch->arena;
 	struct fc_catalog *catalog = arena->catalog;
 	struct fc_link told, *link;
-	int code = batch->code;
+	int code = batch->error.code;
 	fc_list_init(&told);
 	free_writes(batch);
 	finish_frees(batch);
@@ -188,10 +190,10 @@ static void on_write(struct fc_io *io)
 	has_moved(batch->arena);
 	bool is_short_allowed = fc_is_planted(FC_PLANT_SHORT_HEADER) && io->result >= 0;
 	if (io->result != (int64_t)io->bytes && !is_short_allowed)
-		batch->code = fc_io_code(io);
+		fc_io_explain(batch->arena->media, io, &batch->error);
 	if (--batch->writes_open > 0)
 		return;
-	if (batch->code == FC_OK && !fc_is_planted(FC_PLANT_NO_FINAL_SYNC))
+	if (batch->error.code == FC_OK && !fc_is_planted(FC_PLANT_NO_FINAL_SYNC))
 		submit_sync(batch, true);
 	else
 		finish_batch(batch);
@@ -340,7 +342,7 @@ static void start_writes(struct fc_commit_batch *batch)
 {
 	prepare_writes(batch);
 	if (lacks_memory(batch)) {
-		batch->code = FC_ENOMEM;
+		fc_error_set(&batch->error, FC_ENOMEM, "segment headers: %s", fc_code_text(FC_ENOMEM));
 		finish_batch(batch);
 		return;
 	}
@@ -355,8 +357,8 @@ static void on_sync(struct fc_io *io)
 	struct fc_commit_batch *batch = fc_container_of(io, struct fc_commit_batch, sync);
 	has_moved(batch->arena);
 	if (io->result < 0)
-		batch->code = fc_io_code(io);
-	if (batch->code != FC_OK || batch->is_final_sync)
+		fc_io_explain(batch->arena->media, io, &batch->error);
+	if (batch->error.code != FC_OK || batch->is_final_sync)
 		finish_batch(batch);
 	else
 		start_writes(batch);
@@ -380,7 +382,7 @@ static void start_batch(struct fc_arena *arena)
 	    (fc_list_is_empty(&arena->committing) && fc_list_is_empty(&arena->freeing)))
 		return;
 	struct fc_commit_batch *batch = arena->idle_batch;
-	batch->code = FC_OK;
+	batch->error = (struct fc_error){0};
 	fc_list_init(&batch->segments);
 	fc_list_init(&batch->frees);
 	batch->segment_count = move_segments(&arena->committing, &batch->segments);

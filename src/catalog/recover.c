@@ -607,8 +607,8 @@ static void on_io(struct fc_io *io)
 	struct fc_open_job *job = fc_container_of(io, struct fc_open_job, io);
 	int code;
 	if (io->result != (int64_t)io->bytes)
-		code = fail(job, fc_io_code(io),
-			    io->op == FC_IO_READ ? "reading what describes it" : "writing what describes it");
+		code = fc_error_wrap(&job->error, fc_io_explain(NULL, io, &job->error), "%s arena: what describes it",
+				     medium_name(job));
 	else
 		code = on_step(job);
 	if (code != FC_OK)

@@ -876,6 +876,7 @@ int fc_catalog_reserve(struct fc_catalog *catalog, const struct fc_turn *turn, s
 	reservation->blocks_new = reservation->bytes_new = reservation->segments_absorbed = 0;
 	reservation->durable_pending = 0;
 	reservation->durable_code = FC_OK;
+	reservation->durable_error = (struct fc_error){0};
 	if (catalog->opts.is_read_only)
 		return fc_error_set(error, FC_EINVAL, "save: the store is open for reading only");
 	int code = check_owner(&plan);

@@ -218,7 +218,7 @@ static void on_moved(struct fc_slot *slot)
 {
 	struct fc_save_job *job = slot->stream->job;
 	if (slot->failure != FC_OK)
-		job->code = slot->failure;
+		job->code = fc_io_explain(slot->media, slot->failed, &job->error);
 	slot->state = FC_SLOT_FREE;
 	settle(job);
 }
@@ -453,6 +453,7 @@ int fc_save_job_start(struct fc_save_job *job, struct fc_stream *stream, struct 
 {
 	fc_check(!stream->is_busy && !fc_stream_is_moving(stream) && job->grant_count > 0);
 	job->code = FC_OK;
+	job->error = (struct fc_error){0};
 	job->is_source_bad = false;
 	job->is_stopping = job->is_planned_out = false;
 	job->grant = 0;

@@ -42,8 +42,9 @@ struct fc_save_job {
 	void (*ended_cb)(struct fc_save_job *job);
 	/* results */
 	int code;
-	bool is_source_bad;  /* with FC_ECORRUPT: a source failed its checksum. Which: */
-	uint32_t bad_placed; /* in `sources`; 0 for an original */
+	struct fc_error error; /* of an I/O that failed; without text where the code says all */
+	bool is_source_bad;    /* with FC_ECORRUPT: a source failed its checksum. Which: */
+	uint32_t bad_placed;   /* in `sources`; 0 for an original */
 	uint64_t bad_entry;
 	uint64_t bytes_written[FC_MEDIUM_COUNT];
 	/* the job's own */

@@ -75,6 +75,7 @@ static void on_io(struct fc_io *io)
 		}
 		slot_io->is_bad = true;
 		slot->failure = fc_io_code(io);
+		slot->failed = io;
 	}
 	if (--slot->ios_open == 0)
 		slot->stream->on_moved(slot);

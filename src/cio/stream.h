@@ -29,9 +29,10 @@ struct fc_slot {
 	uint64_t io_room, io_count, ios_open;
 	struct fc_media *media; /* that they go to */
 	struct fc_copy_batch batch;
-	uint64_t copies_done; /* of the part, after a bad one was skipped */
-	int failure;          /* code of some I/O of it; 0: none failed */
-	bool is_second;       /* loads: a checksum of the part did not match, and all of it has been read again */
+	uint64_t copies_done;       /* of the part, after a bad one was skipped */
+	int failure;                /* code of some I/O of it; 0: none failed */
+	const struct fc_io *failed; /* that one */
+	bool is_second;             /* loads: a checksum of the part did not match, and all of it has been read again */
 	/* saves */
 	struct fc_copy *copies;
 	uint64_t copy_room;

@@ -121,6 +121,9 @@ static int on_durable(struct fc_client *client, const struct fc_wire_header *hea
 	claim->state = FC_CLAIM_NONE;
 	claim->reservation.durable_pending = 0;
 	claim->reservation.durable_code = durable_code;
+	if (durable_code != FC_OK)
+		fc_error_set(&claim->reservation.durable_error, durable_code,
+			     "the daemon, whose log says more, says: %s", fc_code_text(durable_code));
 	claim->durable_cb(claim);
 	return FC_OK;
 }

@@ -91,6 +91,7 @@ static void client_reserve(struct fc_directory *directory, struct fc_claim *clai
 	reservation->blocks_new = reservation->bytes_new = reservation->segments_absorbed = 0;
 	reservation->durable_pending = 0;
 	reservation->durable_code = FC_OK;
+	reservation->durable_error = (struct fc_error){0};
 	claim->state = FC_CLAIM_ASKED;
 	claim->request = 0;
 	claim->asked_ns = fc_client_now_ns(client);

@@ -128,7 +128,9 @@ static void lose_claim(struct fc_client *client, struct fc_claim *claim)
 		fc_list_remove(&claim->link);
 		claim->state = FC_CLAIM_NONE;
 		claim->reservation.durable_pending = 0;
-		claim->reservation.durable_code = FC_ECANCELED;
+		claim->reservation.durable_code =
+			fc_error_set(&claim->reservation.durable_error, FC_ECANCELED,
+				     "the connection ended before the daemon had told; it may have become so");
 		claim->durable_cb(claim);
 	}
 }

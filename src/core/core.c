@@ -375,10 +375,14 @@ uint64_t fc_core_durable_sequence(const struct fc_core *core)
 	return sequence;
 }
 
-uint64_t fc_core_durable_failures(const struct fc_core *core, int *code)
+uint64_t fc_core_durable_failures(const struct fc_core *core)
 {
-	*code = core->durable_failure_code;
 	return core->durable_failures;
+}
+
+const struct fc_error *fc_core_durable_error(const struct fc_core *core)
+{
+	return &core->durable_error;
 }
 
 bool fc_core_is_idle(const struct fc_core *core)

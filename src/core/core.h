@@ -154,8 +154,10 @@ bool fc_core_is_idle(const struct fc_core *core);
 uint64_t fc_core_save_sequence(const struct fc_core *core);
 /* ... and when this has reached it, all of them are durable or have failed. */
 uint64_t fc_core_durable_sequence(const struct fc_core *core);
-/* Saves that were visible and could not be made durable, and the code of the last of them. */
-uint64_t fc_core_durable_failures(const struct fc_core *core, int *code);
+/* Saves that were visible and could not be made durable. */
+uint64_t fc_core_durable_failures(const struct fc_core *core);
+/* Why the last of them could not. */
+const struct fc_error *fc_core_durable_error(const struct fc_core *core);
 
 /* Cancels every request that has not ended, and gives each back when it has. Their owners are told, and must not free
  * them any more. */

@@ -40,6 +40,22 @@ static void fail(struct fc_core *core, struct fc_core_save *save, int code)
 	settle(core, save);
 }
 
+/* Whoever found out may have said why. */
+static void explain_loss(struct fc_core *core, struct fc_core_save *save, int code)
+{
+	struct fc_error *error = &save->result.error;
+	*error = save->claim.reservation.durable_error;
+	if (error->code == FC_OK && code == FC_ETIMEOUT)
+		fc_error_set(error, code,
+			     "nothing of what makes it so has ended for io_timeout_ns, %llu ms; the arena does not answer",
+			     (unsigned long long)core->opts.io_timeout_ns / 1000000);
+	else if (error->code == FC_OK)
+		fc_error_set(error, code, "%s", fc_code_text(code));
+	fc_error_wrap(error, code, "save: visible, and could not be made durable");
+	core->durable_failures++;
+	core->durable_error = *error;
+}
+
 static void is_durable(struct fc_core *core, struct fc_core_save *save, int code)
 {
 	save->state = FC_SAVE_DURABLE;
@@ -47,16 +63,8 @@ static void is_durable(struct fc_core *core, struct fc_core_save *save, int code
 		save->result.bytes_written[FC_MEMORY] > 0 && !core->opts.catalog.media[FC_MEMORY]->is_durable;
 	save->result.durable_code = code;
 	save->result.is_durable = code == FC_OK && !is_volatile;
-	if (code != FC_OK) {
-		core->durable_failures++;
-		core->durable_failure_code = code;
-	}
-	if (code == FC_ETIMEOUT)
-		fc_error_set(&save->result.error, code,
-			     "save: not durable: nothing of what makes it so has ended for io_timeout_ns, %llu ms; the "
-			     "arena "
-			     "does not answer",
-			     (unsigned long long)core->opts.io_timeout_ns / 1000000);
+	if (code != FC_OK)
+		explain_loss(core, save, code);
 	fc_core_tell(core, FC_EVENT_DURABLE, NULL, save, 0);
 	settle(core, save);
 }
@@ -173,11 +181,14 @@ static void count_written(const struct fc_core *core, struct fc_core_save *save,
 }
 
 /* The catalog had room, so an operator must hear that it is the medium that has none. */
-static void fail_writing(struct fc_core *core, struct fc_core_save *save, int code)
+static void fail_writing(struct fc_core *core, struct fc_core_save *save, const struct fc_save_job *job)
 {
-	if (code == FC_EFULL)
-		fc_error_set(&save->result.error, code, "save: writing: the arena's own file system or device is full");
-	fail(core, save, code);
+	if (job->error.code != FC_OK) {
+		save->result.error = job->error;
+		fc_error_wrap(&save->result.error, job->code, "save: writing%s",
+			      job->code == FC_EFULL ? ": the arena's own file system or device is full" : "");
+	}
+	fail(core, save, job->code);
 }
 
 static void on_save_ended(struct fc_save_job *job)
@@ -194,7 +205,7 @@ static void on_save_ended(struct fc_save_job *job)
 	else if (save->is_lost)
 		queue_again(core, save);
 	else if (job->code != FC_OK)
-		fail_writing(core, save, job->code);
+		fail_writing(core, save, job);
 	else
 		commit(core, save);
 }

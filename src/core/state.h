@@ -53,9 +53,9 @@ struct fc_core {
 	bool is_open;
 	void (*opened_cb)(void *context, int code, const struct fc_error *error);
 
-	int durable_failure_code; /* of the last one */
 	uint64_t loads_total, saves_total, durable_failures, segments_spilled, checksum_failures;
-	uint64_t stuck_count; /* streams and commit batches whose I/O did not return in time */
+	struct fc_error durable_error; /* the last of durable_failures */
+	uint64_t stuck_count;          /* streams and commit batches whose I/O did not return in time */
 	uint64_t bytes_wanted, planned_runs, segments_touched;
 };
 

@@ -5,6 +5,8 @@
  *  - submit() never fails and never calls done_cb itself; the result arrives through done_cb, exactly once, from inside
  *    poll(). `result` is the number of bytes moved, or a negative FC_E... code. A caller treats any result but `bytes`
  *    as a failure; an implementation continues a short transfer that the system allows to be continued.
+ *  - With a result other than `bytes` comes `failure`: why, in a constant string, by the words of the system where it
+ * was the system; NULL when nothing more is known than the code.
  *  - offset, bytes and buffer are multiples of `align` for SSD media; buffers lie in memory that was registered with
  *    register_buffers(), or any other (slower).
  *  - FC_IO_SYNC makes every write whose done_cb has been called before the sync was submitted durable.
@@ -29,6 +31,7 @@ struct fc_io {
 	uint64_t bytes;
 	void *buffer;
 	int64_t result;
+	const char *failure; /* see above; fc_io_explain() tells all of it */
 	void (*done_cb)(struct fc_io *io);
 	uint64_t medium_private[2]; /* the medium's while in flight */
 };
@@ -64,6 +67,7 @@ struct fc_media_ops {
 
 struct fc_media {
 	const struct fc_media_ops *ops;
+	const char *name;            /* of the arena, for messages: its path where it has one; NULL: "arena" */
 	uint64_t bytes;              /* size of the arena */
 	uint32_t align;              /* of offsets, sizes and buffers; 1 for memory */
 	uint64_t transfer_bytes_max; /* largest single command worth sending */
@@ -86,6 +90,20 @@ static inline int fc_io_code(const struct fc_io *io)
 	if (io->result == (int64_t)io->bytes)
 		return FC_OK;
 	return io->result < 0 ? (int)io->result : FC_EIO;
+}
+
+/* What an I/O that failed was to do, and why it did not, for a person: "write of 4096 bytes at 81920: No space left on
+ * device", behind "X/ssd.arena: " unless `media` is NULL. Returns the code. */
+static inline int fc_io_explain(const struct fc_media *media, const struct fc_io *io, struct fc_error *error)
+{
+	int code = fc_io_code(io);
+	const char *why = io->failure != NULL ? io->failure : fc_code_text(code);
+	if (io->op == FC_IO_SYNC)
+		fc_error_set(error, code, "sync: %s", why);
+	else
+		fc_error_set(error, code, "%s of %llu bytes at %llu: %s", io->op == FC_IO_READ ? "read" : "write",
+			     (unsigned long long)io->bytes, (unsigned long long)io->offset, why);
+	return media == NULL ? code : fc_error_wrap(error, code, "%s", media->name != NULL ? media->name : "arena");
 }
 
 static inline void fc_media_submit(struct fc_media *media, struct fc_io *io)

@@ -54,8 +54,12 @@ static int64_t run_io(struct memory_media *memory, struct fc_io *io)
 	struct fc_media *media = &memory->media;
 	uint64_t end = 0;
 
-	if (memory->guard != NULL && fc_map_guard_is_broken(memory->guard))
+	if (memory->guard != NULL && fc_map_guard_is_broken(memory->guard)) {
+		io->failure =
+			"the file became shorter while it was in use; what it lost is lost until it is opened again";
 		return FC_EIO;
+	}
+	io->failure = "not inside the arena, or not open for that";
 	if (io->op == FC_IO_SYNC) {
 		media->counters.sync_commands++;
 		return (int64_t)io->bytes;
@@ -259,6 +263,7 @@ static void memory_init(struct memory_media *memory, const struct fc_memory_opts
 {
 	memory->magic = MEMORY_MAGIC;
 	memory->media.ops = &memory_ops;
+	memory->media.name = memory->path != NULL ? memory->path : "memory arena";
 	memory->media.align = 1;
 	memory->media.transfer_bytes_max = UINT64_MAX;
 	memory->media.queue_depth = UINT32_MAX;

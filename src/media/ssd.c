@@ -56,15 +56,21 @@ static bool is_allowed(const struct fc_ssd *ssd, const struct fc_io *io)
 	return ((io->offset | io->bytes | (uint64_t)(uintptr_t)io->buffer) & misaligned) == 0;
 }
 
-static void finish(struct fc_ssd *ssd, struct fc_io *io, int64_t result)
+static void succeed(struct fc_ssd *ssd, struct fc_io *io)
 {
-	io->result = result;
-	if (result < 0)
-		ssd->media.counters.errors++;
-	else if (io->op == FC_IO_READ)
+	io->result = (int64_t)io->bytes;
+	if (io->op == FC_IO_READ)
 		ssd->media.counters.bytes_read += io->bytes;
 	else if (io->op == FC_IO_WRITE)
 		ssd->media.counters.bytes_written += io->bytes;
+	fc_list_push(&ssd->done, &io->link);
+}
+
+static void fail(struct fc_ssd *ssd, struct fc_io *io, int code, const char *why)
+{
+	io->result = code;
+	io->failure = why;
+	ssd->media.counters.errors++;
 	fc_list_push(&ssd->done, &io->link);
 }
 
@@ -76,7 +82,7 @@ static void ssd_submit(struct fc_media *media, struct fc_io *io)
 	if (is_allowed(ssd, io))
 		fc_list_push(&ssd->waiting, &io->link);
 	else
-		finish(ssd, io, FC_EINVAL);
+		fail(ssd, io, FC_EINVAL, "not inside the arena, not aligned, or not open for that");
 }
 
 static void try_again(struct fc_ssd *ssd, struct fc_io *io)
@@ -84,7 +90,7 @@ static void try_again(struct fc_ssd *ssd, struct fc_io *io)
 	if (++io->medium_private[1] < FRUITLESS_ATTEMPTS_MAX)
 		fc_list_insert_before(ssd->waiting.next, &io->link);
 	else
-		finish(ssd, io, FC_EIO);
+		fail(ssd, io, FC_EIO, "interrupted again and again");
 }
 
 static void moved(struct fc_ssd *ssd, struct fc_io *io, uint64_t bytes)
@@ -92,13 +98,13 @@ static void moved(struct fc_ssd *ssd, struct fc_io *io, uint64_t bytes)
 	uint64_t moved_bytes = io->medium_private[0] + bytes;
 
 	if (moved_bytes == io->bytes) {
-		finish(ssd, io, (int64_t)io->bytes);
+		succeed(ssd, io);
 		return;
 	}
 	/* A command must start aligned; what came back ragged comes again. */
 	moved_bytes = fc_align_down(moved_bytes, ssd->media.align);
 	if (moved_bytes == io->medium_private[0]) {
-		finish(ssd, io, FC_EIO);
+		fail(ssd, io, FC_EIO, "the file ends there");
 		return;
 	}
 	io->medium_private[0] = moved_bytes;
@@ -113,9 +119,10 @@ void fc_ssd_ended(struct fc_ssd *ssd, struct fc_io *io, int64_t result)
 	if (result == -EINTR || result == -EAGAIN)
 		try_again(ssd, io);
 	else if (result < 0)
-		finish(ssd, io, result == -ENOSPC || result == -EDQUOT ? FC_EFULL : FC_EIO);
+		fail(ssd, io, result == -ENOSPC || result == -EDQUOT ? FC_EFULL : FC_EIO,
+		     strerrordesc_np((int)-result));
 	else if (io->op == FC_IO_SYNC)
-		finish(ssd, io, (int64_t)io->bytes);
+		succeed(ssd, io);
 	else
 		moved(ssd, io, (uint64_t)result);
 }
@@ -327,6 +334,7 @@ static struct fc_ssd *make_ssd(const struct fc_ssd_opts *opts, struct fc_error *
 	}
 	ssd->magic = FC_SSD_MAGIC;
 	ssd->media.ops = &ssd_ops;
+	ssd->media.name = ssd->path;
 	ssd->media.is_durable = true;
 	ssd->is_read_only = opts->is_read_only;
 	ssd->file.fd = -1;

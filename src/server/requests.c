@@ -437,6 +437,10 @@ static void on_durable(struct fc_claim *claim)
 {
 	struct fc_server_request *request = request_of(claim);
 	struct fc_server_client *client = request->client;
+	if (claim->reservation.durable_code != FC_OK)
+		fc_server_tell(request->server, FC_SERVER_NOT_DURABLE, client,
+			       "a turn of %llu bytes could not be made durable, and is forgotten: %s",
+			       (unsigned long long)claim->reservation.bytes_new, claim->reservation.durable_error.text);
 	if (client != NULL && fc_server_client_is_talking(client) && fc_link_is_linked(&request->bucket))
 		fc_server_client_sent(
 			client, fc_wire_put_durable(&client->output, request->number, claim->reservation.durable_code));

@@ -102,8 +102,9 @@ enum fc_server_event {
 	FC_SERVER_DAMAGE_UNCONFIRMED = 16,
 	FC_SERVER_FENCE_OVER = 17,
 	FC_SERVER_DRAINING = 18,
+	FC_SERVER_NOT_DURABLE = 19, /* a turn that was visible; the text says why */
 };
-#define FC_SERVER_EVENT_COUNT 19
+#define FC_SERVER_EVENT_COUNT 20
 /* A word for an event, for logs and metrics: "protocol_error". */
 const char *fc_server_event_name(enum fc_server_event event);
 

@@ -286,6 +286,7 @@ static struct fc_sim_flight take_flight(struct fc_sim_medium *medium, uint32_t n
 	medium->flights[number] = medium->flights[--medium->flight_count];
 	run(medium, &flight);
 	flight.io->result = result_of(&flight);
+	flight.io->failure = "a simulated fault";
 	fc_sim_note(medium->notes, "  io %llu at %llu, %llu bytes: %lld", (uint64_t)flight.io->op,
 		    flight.io->op == FC_IO_SYNC ? 0 : flight.io->offset, flight.io->bytes, (uint64_t)flight.io->result);
 	medium->stray_count += flight.is_stray;

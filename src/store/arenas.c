@@ -34,9 +34,7 @@ static int usable_bytes(struct fc_media *media, const struct fc_geometry *geomet
 		return fc_error_set(error, FC_ENOMEM, "superblock buffer");
 	memset(buffer, 0, FC_TABLE_OFFSET);
 	struct fc_superblock superblock;
-	int code = fc_store_read(media, 0, there, buffer);
-	if (code != FC_OK)
-		code = fc_error_set(error, FC_EIO, "reading the superblock: %s", fc_code_text(code));
+	int code = fc_store_read(media, 0, there, buffer, error);
 	bool is_written = code == FC_OK && !fc_superblocks_are_unwritten(buffer);
 	if (is_written && there < FC_TABLE_OFFSET)
 		code = fc_error_set(error, FC_EFORMAT,

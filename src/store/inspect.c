@@ -140,7 +140,7 @@ static const uint8_t *read_range(struct scanner *scanner, uint64_t offset, uint6
 	struct fc_media *media = scanner->inspect->media[fc_gva_medium(scanner->segment->placed.base)];
 	uint32_t align = scanner->segment->placed.align;
 	uint64_t first = fc_align_down(offset, align);
-	int code = fc_store_read(media, first, fc_align_up(offset + bytes, align) - first, buffer);
+	int code = fc_store_read(media, first, fc_align_up(offset + bytes, align) - first, buffer, NULL);
 	return code == FC_OK ? buffer + (offset - first) : NULL;
 }
 

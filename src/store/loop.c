@@ -261,7 +261,7 @@ struct sync_command {
 	struct fc_command command;
 	uint64_t sequence;
 	uint64_t failures; /* before */
-	int code;
+	struct fc_error error;
 };
 
 static void check_syncs(struct fc_store *store)
@@ -272,8 +272,8 @@ static void check_syncs(struct fc_store *store)
 		struct sync_command *sync = fc_container_of(command, struct sync_command, command);
 		if (fc_core_durable_sequence(store->core) < sync->sequence)
 			continue;
-		int code;
-		sync->code = fc_core_durable_failures(store->core, &code) > sync->failures ? code : FC_OK;
+		if (fc_core_durable_failures(store->core) > sync->failures)
+			sync->error = *fc_core_durable_error(store->core);
 		fc_list_remove(link);
 		fc_store_answer(store, command);
 	}
@@ -283,8 +283,7 @@ static void run_sync(struct fc_store *store, struct fc_command *command)
 {
 	struct sync_command *sync = fc_container_of(command, struct sync_command, command);
 	sync->sequence = fc_core_save_sequence(store->core);
-	int code;
-	sync->failures = fc_core_durable_failures(store->core, &code);
+	sync->failures = fc_core_durable_failures(store->core);
 	fc_list_push(&store->syncs, &command->link);
 }
 
@@ -295,10 +294,7 @@ int fc_store_sync(struct fc_store *store, struct fc_error *error)
 		return fc_store_check_pointer("sync: store", store, error);
 	if (!fc_store_run(store, &sync.command))
 		return fc_fork_refuse(store, "sync", error);
-	if (sync.code == FC_OK)
-		return FC_OK;
-	return fc_error_set(error, sync.code, "sync: a save could not be made durable: %s",
-			    sync.code == FC_ETIMEOUT ? "its arena does not answer" : fc_code_text(sync.code));
+	return sync.error.code == FC_OK ? FC_OK : fc_error_set(error, sync.error.code, "sync: %s", sync.error.text);
 }
 
 static bool may_stop(struct fc_store *store)

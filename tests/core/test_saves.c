@@ -270,6 +270,22 @@ static void a_save_that_is_freed_early_is_given_back_once(void **state)
 
 /* ---- failures ---- */
 
+/* Arena, operation, place and reason, in a save that was refused as in one that had been visible. */
+static void assert_explained(const struct core_world *world, const struct fc_save_result *result, uint64_t k)
+{
+	const char *const begins[] = {"save: writing: the test's arena: write of ",
+				      "save: visible, and could not be made durable: the test's arena: "};
+	const char *operation = k == 5 || k == 8 ? "sync: " : "write of ";
+	bool was_visible = k > 4;
+	assert_int_equal(result->code == FC_OK, was_visible);
+	assert_ptr_equal(strstr(result->error.text, begins[was_visible]), result->error.text);
+	assert_non_null(strstr(result->error.text, operation));
+	assert_non_null(strstr(result->error.text, ": a fault of the test"));
+	assert_int_equal(core_world_stats(world).io_errors, 1);
+	assert_int_equal(fc_core_durable_failures(world->core), was_visible);
+	assert_string_equal(fc_core_durable_error(world->core)->text, was_visible ? result->error.text : "");
+}
+
 static void a_failed_write_leaves_no_trace(void **state)
 {
 	(void)state;
@@ -292,6 +308,8 @@ static void a_failed_write_leaves_no_trace(void **state)
 			core_world_settle(&world);
 			if (has_failed) {
 				assert_int_equal(result.code != FC_OK ? result.code : result.durable_code, FC_EIO);
+				assert_int_equal(result.error.code, FC_EIO);
+				assert_explained(&world, &result, k);
 				assert_false(result.is_durable);
 				assert_int_equal(core_world_load(&world, keys, 8).blocks, 0);
 				assert_int_equal(core_world_stats(&world).blocks, before.blocks);

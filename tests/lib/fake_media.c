@@ -83,6 +83,7 @@ static int64_t fail(struct fake_media *fake, struct fc_io *io)
 {
 	uint64_t done_bytes = fc_align_down(io->bytes / 2, fake->media.align);
 	fake->media.counters.errors++;
+	io->failure = "a fault of the test";
 	if (io->op == FC_IO_SYNC)
 		return FC_EIO;
 	if (io->op == FC_IO_READ)
@@ -188,6 +189,7 @@ struct fake_media *fake_media_new(uint64_t bytes, uint32_t align, bool is_durabl
 	fc_check(fake != NULL);
 	fake->media = (struct fc_media){
 		.ops = &fake_ops,
+		.name = "the test's arena",
 		.bytes = bytes,
 		.align = align,
 		.transfer_bytes_max = bytes,

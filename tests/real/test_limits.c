@@ -75,6 +75,9 @@ static void a_limit_that_comes_later_fails_saves_and_kills_nobody(void **state)
 	set_limit(RLIMIT_FSIZE, 4096);
 	struct fc_save_result result = store_world_save(&world, 100, 0, keys, BLOCKS);
 	assert_int_equal(result.code, FC_EIO);
+	assert_text(result.error.text, world.arena);
+	assert_text(result.error.text, "write of ");
+	assert_text(result.error.text, strerror(EFBIG));
 	assert_int_equal(count_whole(&world, 1), SESSIONS);
 	assert_true(store_world_stats(&world).io_errors > 0);
 	set_limit(RLIMIT_FSIZE, RLIM_INFINITY);

@@ -492,6 +492,39 @@ static void what_was_committed_becomes_durable_without_its_client(void **state)
 	server_world_deinit(&world);
 }
 
+/* The client hears a code, and the daemon's log the reason; also when the client is gone. */
+static void what_could_not_be_made_durable_is_told(void **state)
+{
+	(void)state;
+	for (int is_gone = 0; is_gone < 2; is_gone++) {
+		struct server_world world;
+		struct peer peer;
+		struct fc_reservation reservation;
+		struct fc_error why = {0};
+		struct fc_key keys[8];
+		path_keys(1, 0, keys, 8);
+		open_plain(&world);
+		peer_open(&peer, &world, "n");
+		uint64_t request = peer_put_reserve(&peer, 1, 0, keys, 8);
+		peer_send(&peer);
+		assert_int_equal(peer_expect_reserved(&peer, request, &reservation, &why), 0);
+		peer_write(&peer, &reservation, keys);
+		peer_forget_reservation(&peer, &reservation);
+		struct fake_media *ssd = world.core.world.media[FC_SSD];
+		ssd->fail_at = ssd->op_count + 1; /* the sync */
+		ssd->fail_count = 1;
+		peer_send_plain(&peer, FC_WIRE_COMMIT, request);
+		if (is_gone)
+			peer_close(&peer);
+		server_world_settle(&world);
+		assert_int_equal(world.events[FC_SERVER_NOT_DURABLE], 1);
+		assert_non_null(strstr(world.last_text, "the test's arena: sync: a fault of the test"));
+		if (!is_gone)
+			peer_close(&peer);
+		server_world_deinit(&world);
+	}
+}
+
 static void counters_of_a_gone_client_stay_in_the_sums(void **state)
 {
 	(void)state;
@@ -669,6 +702,7 @@ int main(void)
 		cmocka_unit_test(who_forgets_a_commit_is_told_nothing_and_it_stays),
 		cmocka_unit_test(what_a_gone_client_held_comes_back_in_two_steps),
 		cmocka_unit_test(what_was_committed_becomes_durable_without_its_client),
+		cmocka_unit_test(what_could_not_be_made_durable_is_told),
 		cmocka_unit_test(counters_of_a_gone_client_stay_in_the_sums),
 		cmocka_unit_test(behind_the_fence_matches_are_answered_and_reserves_wait),
 		cmocka_unit_test(a_stop_lets_reservations_commit_and_begins_nothing),
