@@ -451,7 +451,7 @@ bool fc_catalog_is_silent(const struct fc_catalog *catalog, enum fc_medium mediu
 }
 
 /* Those that then wait for nothing else go to `told`. */
-static void stop_waiting(struct fc_link *segments, struct fc_link *told)
+static void stop_waiting(struct fc_link *segments, const struct fc_error *late, struct fc_link *told)
 {
 	fc_list_for_each(link, segments)
 	{
@@ -459,19 +459,22 @@ static void stop_waiting(struct fc_link *segments, struct fc_link *told)
 		struct fc_reservation *reservation = segment->reservation;
 		if (!fc_is_planted(FC_PLANT_LATE_TWICE))
 			segment->reservation = NULL;
-		note_outcome(reservation, FC_ETIMEOUT, told);
+		note_outcome(reservation, late, told);
 	}
 }
 
 void fc_catalog_commit_is_late(struct fc_catalog *catalog, enum fc_medium medium)
 {
 	struct fc_arena *arena = &catalog->arenas[medium];
+	struct fc_error late = {0};
 	struct fc_link told;
 	fc_check(arena->batch != NULL);
 	arena->is_silent = true;
 	fc_list_init(&told);
-	stop_waiting(&arena->batch->segments, &told);
-	stop_waiting(&arena->committing, &told);
+	fc_error_set(&late, FC_ETIMEOUT, "%s does not answer: nothing of what makes it durable has ended in time",
+		     arena->media->name != NULL ? arena->media->name : "arena");
+	stop_waiting(&arena->batch->segments, &late, &told);
+	stop_waiting(&arena->committing, &late, &told);
 	tell(&told);
 }
 

@@ -391,7 +391,8 @@ bool fc_core_is_idle(const struct fc_core *core)
 		if (core->workers[i].stream.is_busy)
 			return false;
 	return (core->catalog == NULL || fc_catalog_is_settled(core->catalog)) && !core->is_spill_open &&
-	       core->load_count == 0 && core->save_count == 0 && core->spill.durable_pending == 0;
+	       !fc_core_is_looking(core) && core->load_count == 0 && core->save_count == 0 &&
+	       core->spill.durable_pending == 0;
 }
 
 struct fc_directory *fc_core_directory(struct fc_core *core)

@@ -159,6 +159,14 @@ uint64_t fc_core_durable_failures(const struct fc_core *core);
 /* Why the last of them could not. */
 const struct fc_error *fc_core_durable_error(const struct fc_core *core);
 
+/* Asks every arena that outlives the process whether it is still there, by a sync. Returns the look's number: it has
+ * ended when fc_core_looks_ended() has reached that. One begins after the other, each after it was asked for; nothing
+ * is asked where the catalog is another process's. Whether it is there, fc_media.lost says. */
+uint64_t fc_core_look(struct fc_core *core);
+uint64_t fc_core_looks_ended(const struct fc_core *core);
+/* Why the last look failed; code 0: it did not. */
+const struct fc_error *fc_core_look_error(const struct fc_core *core);
+
 /* Cancels every request that has not ended, and gives each back when it has. Their owners are told, and must not free
  * them any more. */
 void fc_core_free_all(struct fc_core *core);

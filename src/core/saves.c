@@ -45,15 +45,23 @@ static void explain_loss(struct fc_core *core, struct fc_core_save *save, int co
 {
 	struct fc_error *error = &save->result.error;
 	*error = save->claim.reservation.durable_error;
-	if (error->code == FC_OK && code == FC_ETIMEOUT)
-		fc_error_set(error, code,
-			     "nothing of what makes it so has ended for io_timeout_ns, %llu ms; the arena does not answer",
-			     (unsigned long long)core->opts.io_timeout_ns / 1000000);
-	else if (error->code == FC_OK)
+	if (error->code == FC_OK)
 		fc_error_set(error, code, "%s", fc_code_text(code));
 	fc_error_wrap(error, code, "save: visible, and could not be made durable");
 	core->durable_failures++;
 	core->durable_error = *error;
+}
+
+/* What was written there, or had been stored there before, ends with the process. */
+static bool is_lost(const struct fc_core *core, const struct fc_core_save *save)
+{
+	for (int medium = 0; medium < FC_MEDIUM_COUNT; medium++) {
+		const struct fc_media *media = core->opts.catalog.media[medium];
+		if (media != NULL && media->lost != NULL &&
+		    (save->result.bytes_written[medium] > 0 || save->claim.reservation.bytes_new == 0))
+			return true;
+	}
+	return false;
 }
 
 static void is_durable(struct fc_core *core, struct fc_core_save *save, int code)
@@ -62,7 +70,7 @@ static void is_durable(struct fc_core *core, struct fc_core_save *save, int code
 	bool is_volatile =
 		save->result.bytes_written[FC_MEMORY] > 0 && !core->opts.catalog.media[FC_MEMORY]->is_durable;
 	save->result.durable_code = code;
-	save->result.is_durable = code == FC_OK && !is_volatile;
+	save->result.is_durable = code == FC_OK && !is_volatile && !is_lost(core, save);
 	if (code != FC_OK)
 		explain_loss(core, save, code);
 	fc_core_tell(core, FC_EVENT_DURABLE, NULL, save, 0);

@@ -22,6 +22,13 @@ struct fc_worker {
 	uint64_t progress, progress_ns; /* last seen count of completions, and when it changed */
 };
 
+/* A sync that asks whether an arena is still there (look.c). */
+struct fc_look {
+	struct fc_core *core;
+	struct fc_media *media;
+	struct fc_io io;
+};
+
 struct fc_core {
 	struct fc_core_opts opts;
 	const struct fc_alloc *alloc;
@@ -53,6 +60,11 @@ struct fc_core {
 	bool is_open;
 	void (*opened_cb)(void *context, int code, const struct fc_error *error);
 
+	struct fc_look looks[FC_MEDIUM_COUNT];
+	uint32_t looks_open;
+	uint64_t looks_wanted, looks_begun, looks_ended; /* numbers of the last */
+	struct fc_error look_error;
+
 	uint64_t loads_total, saves_total, durable_failures, segments_spilled, checksum_failures;
 	struct fc_error durable_error; /* the last of durable_failures */
 	uint64_t stuck_count;          /* streams and commit batches whose I/O did not return in time */
@@ -83,6 +95,12 @@ FC_MUST_USE int fc_core_copy_slots(const struct fc_core *core, struct fc_target 
 				   uint64_t *room, const struct fc_slots *slots);
 FC_MUST_USE int fc_core_check_slots(const struct fc_core *core, const struct fc_slots *slots,
 				    const struct fc_paged_layer *layers, const char *what, struct fc_error *error);
+
+/* look.c */
+static inline bool fc_core_is_looking(const struct fc_core *core)
+{
+	return core->looks_ended < core->looks_wanted;
+}
 
 /* loads.c */
 void fc_core_dispatch_loads(struct fc_core *core);

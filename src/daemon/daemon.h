@@ -92,7 +92,8 @@ struct fc_daemon {
 	uv_timer_t timer, second, alive;
 	uv_poll_t ssd_poll;
 	uv_signal_t signals[3];
-	uint64_t fence_end_ns, fence_flight_end_ns, drain_end_ns, next_lock_look_ns;
+	uint64_t fence_end_ns, fence_flight_end_ns, drain_end_ns, next_lock_look_ns, next_arena_look_ns;
+	bool is_loss_told[FC_MEDIUM_COUNT]; /* in the log */
 
 	struct fc_daemon_arena arena; /* arena.c */
 

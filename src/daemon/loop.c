@@ -20,6 +20,7 @@
 #define FLIGHT_NS (1000 * NS_PER_MS) /* that commands of dead clients are waited for at start */
 #define REST_NS (5000 * NS_PER_MS)   /* that the core may take to come to rest when it stops */
 #define TIMER_MS_MAX 60000
+#define ARENA_LOOK_NS (5000 * NS_PER_MS)  /* between two looks whether the arenas are still there */
 #define START_MORE_NS (60000 * NS_PER_MS) /* that the service manager is asked for while arenas are recovered */
 
 /* ---- states ---- */
@@ -237,11 +238,29 @@ static void on_ssd(uv_poll_t *poll, int status, int events)
 	(void)events;
 }
 
+/* Commits find out too, but there may be none for hours, while another daemon takes the place. */
+static void look_at_arenas(struct fc_daemon *daemon)
+{
+	uint64_t now_ns = fc_daemon_now_ns();
+	for (int medium = 0; medium < FC_MEDIUM_COUNT; medium++) {
+		const struct fc_media *media = daemon->media[medium];
+		if (media == NULL || media->lost == NULL || daemon->is_loss_told[medium])
+			continue;
+		daemon->is_loss_told[medium] = true;
+		fc_log(FC_LOG_ERROR, "arena-lost", "%s: %s", media->name, media->lost);
+	}
+	if (!daemon->is_core_open || daemon->state == FC_DAEMON_DRAINING || now_ns < daemon->next_arena_look_ns)
+		return;
+	daemon->next_arena_look_ns = now_ns + ARENA_LOOK_NS;
+	(void)fc_core_look(daemon->core);
+}
+
 static void on_second(uv_timer_t *timer)
 {
 	struct fc_daemon *daemon = timer->data;
 	fc_log_tick();
 	fc_daemon_look_at_arena(daemon, fc_daemon_now_ns());
+	look_at_arenas(daemon);
 	if (daemon->state == FC_DAEMON_OPENING)
 		fc_notify_extend(&daemon->notify, START_MORE_NS);
 }

@@ -175,6 +175,12 @@ static void add_arenas(struct fc_text *text, const struct fc_daemon_view *view)
 		if (view->arenas[medium].is_there)
 			add_value(text, "flatcake_arena_fallback", medium_label((enum fc_medium)medium),
 				  view->arenas[medium].notice[0] != '\0');
+	add_head(text, "flatcake_arena_lost", GAUGE,
+		 "1 when its file was removed, replaced or made shorter under the daemon: nothing is kept in it.");
+	for (int medium = 0; medium < FC_MEDIUM_COUNT; medium++)
+		if (view->arenas[medium].is_there)
+			add_value(text, "flatcake_arena_lost", medium_label((enum fc_medium)medium),
+				  view->arenas[medium].lost[0] != '\0');
 	add_head(text, "flatcake_arena_read_limit_bytes_per_second", GAUGE,
 		 "What the medium gives at best, as it was set.");
 	for (int medium = 0; medium < FC_MEDIUM_COUNT; medium++)
@@ -227,7 +233,7 @@ static void add_states(struct fc_text *text, const struct fc_daemon_view *view)
 	add_head(text, "flatcake_uptime_seconds", GAUGE, "Since the daemon started.");
 	fc_text_addf(text, "flatcake_uptime_seconds %.3f\n", (double)view->uptime_ns / 1e9);
 	add_head(text, "flatcake_ready", GAUGE, "1 when clients are served in full.");
-	add_value(text, "flatcake_ready", NULL, view->state == FC_DAEMON_READY);
+	add_value(text, "flatcake_ready", NULL, fc_view_is_ready(view));
 	add_head(text, "flatcake_state", GAUGE, "1 for the state that the daemon is in.");
 	for (int state = 0; state < FC_DAEMON_STATE_COUNT; state++)
 		fc_text_addf(text, "flatcake_state{state=\"%s\"} %d\n",

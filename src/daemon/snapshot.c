@@ -21,6 +21,7 @@ struct fc_snapshot {
 	struct texts *namespace_texts;
 	size_t namespace_count, namespace_room;
 	char instance[33];
+	char reason[FC_ERROR_TEXT_BYTES]; /* why it is not ready, where that names a file */
 	uint64_t now_ns;
 	const struct fc_catalog *catalog;
 };
@@ -165,6 +166,20 @@ static const char *reason(enum fc_daemon_state state)
 	return texts[state];
 }
 
+/* A daemon whose arena is gone serves what it still has, and is no place to send anybody to. */
+static const char *reason_of(const struct fc_daemon *daemon)
+{
+	struct fc_snapshot *snapshot = daemon->snapshot;
+	for (int medium = 0; medium < FC_MEDIUM_COUNT && daemon->state == FC_DAEMON_READY; medium++) {
+		const struct fc_media *media = daemon->media[medium];
+		if (media == NULL || media->lost == NULL)
+			continue;
+		snprintf(snapshot->reason, sizeof(snapshot->reason), "%s: %s", media->name, media->lost);
+		return snapshot->reason;
+	}
+	return reason(daemon->state);
+}
+
 static void show_arena(const struct fc_daemon *daemon, enum fc_medium medium, struct fc_daemon_view *view)
 {
 	const struct fc_media *media = daemon->media[medium];
@@ -176,6 +191,7 @@ static void show_arena(const struct fc_daemon *daemon, enum fc_medium medium, st
 		.path = medium == FC_SSD ? config->ssd_path : config->memory_path,
 		.notice = media != NULL ? media->notice : "",
 		.silent_ns = medium == FC_SSD ? fc_daemon_silence_ns(daemon, daemon->snapshot->now_ns) : 0,
+		.lost = media != NULL && media->lost != NULL ? media->lost : "",
 		.bytes = media != NULL ? media->bytes : 0,
 		.read_limit_bytes_per_s = medium == FC_SSD ? config->ssd_read_limit_bytes : 0,
 	};
@@ -194,7 +210,7 @@ static void show(void *context, struct fc_daemon_view *view)
 	snapshot->now_ns = fc_daemon_now_ns();
 	snapshot->client_count = snapshot->namespace_count = 0;
 	view->state = daemon->state;
-	view->reason = reason(daemon->state);
+	view->reason = reason_of(daemon);
 	view->uptime_ns = age(snapshot->now_ns, daemon->started_ns);
 	view->started_at_s = daemon->started_at_s;
 	view->instance = snapshot->instance;

@@ -80,6 +80,7 @@ static json_t *arena_json(const struct fc_daemon_view *view, enum fc_medium medi
 	json_object_set_new(object, "path", arena->path != NULL ? text_json(arena->path) : json_null());
 	json_object_set_new(object, "notice", text_json(arena->notice));
 	json_object_set_new(object, "silent_seconds", seconds_json(arena->silent_ns));
+	json_object_set_new(object, "lost", text_json(arena->lost));
 	set_count(object, "bytes", stats->bytes);
 	set_count(object, "bytes_used", stats->bytes_used);
 	set_count(object, "bytes_stored", stats->bytes_stored);

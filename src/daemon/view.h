@@ -48,6 +48,7 @@ struct fc_view_arena {
 	const char *path;   /* NULL: memory that ends with the process */
 	const char *notice; /* what works by a fallback only; "" when there is nothing to say */
 	uint64_t silent_ns; /* it has not answered for so long, more than io_timeout; 0: it answers */
+	const char *lost;   /* what has happened to it, so that nothing is kept in it any more; "" while it is there */
 	uint64_t bytes, chunk_bytes;
 	uint64_t largest_free_bytes;
 	uint64_t read_limit_bytes_per_s; /* what the medium gives at best, as the operator has set it; 0: not known */
@@ -103,6 +104,12 @@ struct fc_daemon_view {
 	struct fc_wire_report reports;
 	struct fc_view_counters counters;
 };
+
+/* Clients are served in full: it is in that state, and its arenas keep what is saved. */
+static inline bool fc_view_is_ready(const struct fc_daemon_view *view)
+{
+	return view->state == FC_DAEMON_READY && view->reason[0] == '\0';
+}
 
 struct fc_daemon_callbacks {
 	void *context;

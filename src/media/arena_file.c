@@ -15,6 +15,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 #include <linux/fs.h>
@@ -225,6 +226,77 @@ static int file_init(struct fc_arena_file *file, const char *path, int sync, str
 	return 0;
 }
 
+/* ---- whether it is still there ---- */
+
+static bool has_name(const struct fc_arena_file *file, const struct stat *status)
+{
+	struct stat named;
+	return fstatat(file->folder_fd, file->name, &named, AT_SYMLINK_NOFOLLOW) == 0 &&
+	       named.st_dev == status->st_dev && named.st_ino == status->st_ino;
+}
+
+/* The folder is held open, so that neither another working directory nor a new name of the folder counts. Where a file
+ * system does not call the file the same by its name and by its descriptor, the name says nothing. */
+static void watch_name(struct fc_arena_file *file, const char *path)
+{
+	struct stat status;
+	char folder[PATH_MAX];
+	const char *slash = strrchr(path, '/');
+	size_t folder_bytes = slash == NULL ? 0 : (size_t)(slash - path) + 1;
+
+	if (file->is_block_device || folder_bytes >= sizeof(folder))
+		return;
+	memcpy(folder, path, folder_bytes);
+	folder[folder_bytes] = '\0';
+	file->name = path + folder_bytes;
+	file->folder_fd = open(slash == NULL ? "." : folder, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (file->folder_fd < 0 || (fstat(file->fd, &status) == 0 && has_name(file, &status)))
+		return;
+	(void)close(file->folder_fd);
+	file->folder_fd = -1;
+}
+
+static bool is_device_short(const struct fc_arena_file *file)
+{
+	uint64_t bytes;
+	return ioctl(file->fd, BLKGETSIZE64, &bytes) == 0 && bytes < file->bytes;
+}
+
+static const char *judge_size(const struct fc_arena_file *file, const struct stat *status)
+{
+	if ((uint64_t)status->st_size >= file->bytes)
+		return NULL;
+	return "the file was made shorter while it was in use, and what is written to it may be nowhere; it has to be "
+	       "opened anew";
+}
+
+const char *fc_arena_file_short(const struct fc_arena_file *file)
+{
+	struct stat status;
+	if (file->is_block_device || fstat(file->fd, &status) != 0)
+		return NULL;
+	return judge_size(file, &status);
+}
+
+/* A look that fails says nothing: the reads and writes will. */
+const char *fc_arena_file_lost(const struct fc_arena_file *file)
+{
+	struct stat status;
+	if (file->is_block_device)
+		return is_device_short(file) ? "the device has become smaller while it was in use" : NULL;
+	if (fstat(file->fd, &status) != 0)
+		return NULL;
+	if (status.st_nlink == 0)
+		return "the file was removed while it was in use, and all that is in it goes when it is closed; it has "
+		       "to be opened anew";
+	if (file->folder_fd >= 0 && !has_name(file, &status))
+		return "the file has lost its name while it was in use, and would not be found again; it has to be "
+		       "opened anew";
+	return judge_size(file, &status);
+}
+
+/* ---- open ---- */
+
 int fc_arena_file_make_buffered(struct fc_arena_file *file)
 {
 	file->is_direct = false;
@@ -233,7 +305,7 @@ int fc_arena_file_make_buffered(struct fc_arena_file *file)
 
 int fc_arena_file_open(struct fc_arena_file *file, const struct fc_arena_file_opts *opts, struct fc_error *error)
 {
-	*file = (struct fc_arena_file){.fd = -1};
+	*file = (struct fc_arena_file){.fd = -1, .folder_fd = -1};
 	file->fd = open_or_create(opts, &file->is_new);
 	if (file->fd < 0)
 		return refuse_open(opts->path, error);
@@ -252,12 +324,14 @@ int fc_arena_file_open(struct fc_arena_file *file, const struct fc_arena_file_op
 		code = fc_error_set(error, FC_ESYSTEM, "%s: fcntl: %s", opts->path, strerror(errno));
 	if (code != 0)
 		fc_arena_file_close(file, opts->path, file->is_new);
+	else
+		watch_name(file, opts->path);
 	return code;
 }
 
 int fc_arena_file_adopt(struct fc_arena_file *file, int fd, const char *name, struct fc_error *error)
 {
-	*file = (struct fc_arena_file){.fd = fd};
+	*file = (struct fc_arena_file){.fd = fd, .folder_fd = -1};
 	int code = file_init(file, name, AT_STATX_DONT_SYNC, error);
 	int flags = fcntl(fd, F_GETFL);
 	file->is_direct = flags >= 0 && (flags & O_DIRECT) != 0;
@@ -404,6 +478,14 @@ void fc_arena_file_close(struct fc_arena_file *file, const char *path, bool is_r
 	/* Nothing is in flight, so nobody needs to wait for a forked child that has the descriptor, too. What mattered
 	 * was synced before, so close() has nothing to report. */
 	(void)flock(file->fd, LOCK_UN);
-	(void)close(file->fd);
-	file->fd = -1;
+	fc_arena_file_abandon(file);
+	file->fd = file->folder_fd = -1;
+}
+
+void fc_arena_file_abandon(const struct fc_arena_file *file)
+{
+	if (file->fd >= 0)
+		(void)close(file->fd);
+	if (file->folder_fd >= 0)
+		(void)close(file->folder_fd);
 }

@@ -21,11 +21,14 @@ struct fc_arena_file {
 	bool is_new;    /* this open made it */
 	uint64_t bytes;
 	dev_t device; /* that the bytes lie on */
+	/* how the file is called, for fc_arena_file_lost() */
+	int folder_fd;    /* -1: it is not looked at */
+	const char *name; /* in that folder; the path's */
 };
 
 /* Opens a regular file or block device: 0600 when created, never through a symbolic link, and locked: exclusively, or
  * shared with other readers when read-only. FC_EBUSY names the process that holds it. To be written, a file has to
- * belong to this process's user or to root: FC_EINVAL names whose it is. */
+ * belong to this process's user or to root: FC_EINVAL names whose it is. opts->path is borrowed until the close. */
 int fc_arena_file_open(struct fc_arena_file *file, const struct fc_arena_file_opts *opts,
 		       struct fc_error *error) FC_MUST_USE;
 
@@ -53,10 +56,22 @@ void fc_arena_file_make_private(const struct fc_arena_file *file, const char *pa
 int fc_arena_file_check_limit(const struct fc_arena_file *file, const char *path, uint64_t bytes,
 			      struct fc_error *error) FC_MUST_USE;
 
+/* Whether what is written still comes to a file that the next open would find: NULL, or what has happened to it, as a
+ * constant sentence. A file that was removed, whose name is another's by now or nobody's, or that became shorter, takes
+ * writes and syncs as ever, and loses them. What was locked is the file, so whoever takes its name can be another
+ * process with an arena of its own. May wait for the file system. */
+const char *fc_arena_file_lost(const struct fc_arena_file *file) FC_MUST_USE;
+/* The part of it that a write must not happen without: that the file is as long as it was. A write behind the end would
+ * make it long again, and nobody could see that it had been short. */
+const char *fc_arena_file_short(const struct fc_arena_file *file) FC_MUST_USE;
+
 /* Gives up direct I/O. Returns 0, or -1 with errno. */
 int fc_arena_file_make_buffered(struct fc_arena_file *file) FC_MUST_USE;
 
 /* Takes back what this open created, when the open fails later on. */
 void fc_arena_file_close(struct fc_arena_file *file, const char *path, bool is_removed);
+
+/* In a child that was forked: its descriptors are closed, and the parent keeps lock and file. */
+void fc_arena_file_abandon(const struct fc_arena_file *file);
 
 #endif

@@ -9,6 +9,9 @@
  * was the system; NULL when nothing more is known than the code.
  *  - offset, bytes and buffer are multiples of `align` for SSD media; buffers lie in memory that was registered with
  *    register_buffers(), or any other (slower).
+ *  - An arena whose file was removed, replaced or made shorter takes writes and syncs and loses them. A medium finds
+ * that out, at the latest at a sync: it sets `lost`, and from then on every write and sync fails. What can be read is
+ * read.
  *  - FC_IO_SYNC makes every write whose done_cb has been called before the sync was submitted durable.
  *  - The fc_io is the caller's, is borrowed until done_cb is called, and may be reused from inside it.
  *  - An I/O outside the arena, and a write to a medium that is open for reading only, ends with FC_EINVAL.
@@ -75,6 +78,7 @@ struct fc_media {
 	uint8_t *map;                /* memory media: the arena's bytes, for reading and writing in place; else NULL */
 	bool is_durable;             /* its content outlives the process */
 	bool is_new;                 /* this open made it: it reads as zeros */
+	const char *lost;            /* what has happened to it, see above; constant; NULL: it is there */
 	char notice[FC_MEDIA_NOTICE_BYTES]; /* what is not as was asked for, in sentences for the operator; "": nothing
 					     */
 	struct fc_media_counters counters;

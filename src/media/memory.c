@@ -49,14 +49,28 @@ static struct memory_media *memory_of(const struct fc_media *media)
 /* ---- I/O ----------------------------------------------------------------------------------------------------------
  */
 
+/* Whether this I/O has to fail for it. What a file has lost that became short is zeros now. */
+static bool is_lost(struct memory_media *memory, const struct fc_io *io)
+{
+	const char **lost = &memory->media.lost;
+	bool is_broken = memory->guard != NULL && fc_map_guard_is_broken(memory->guard);
+
+	if (*lost == NULL && io->op == FC_IO_SYNC && memory->path != NULL)
+		*lost = fc_arena_file_lost(&memory->file);
+	if (*lost == NULL && is_broken)
+		*lost = "the file was made shorter while it was in use, or its pages cannot be had; it has to be "
+			"opened "
+			"anew";
+	return is_broken || (*lost != NULL && io->op != FC_IO_READ);
+}
+
 static int64_t run_io(struct memory_media *memory, struct fc_io *io)
 {
 	struct fc_media *media = &memory->media;
 	uint64_t end = 0;
 
-	if (memory->guard != NULL && fc_map_guard_is_broken(memory->guard)) {
-		io->failure =
-			"the file became shorter while it was in use; what it lost is lost until it is opened again";
+	if (is_lost(memory, io)) {
+		io->failure = media->lost;
 		return FC_EIO;
 	}
 	io->failure = "not inside the arena, or not open for that";
@@ -268,7 +282,7 @@ static void memory_init(struct memory_media *memory, const struct fc_memory_opts
 	memory->media.transfer_bytes_max = UINT64_MAX;
 	memory->media.queue_depth = UINT32_MAX;
 	memory->media.is_durable = opts->path != NULL;
-	memory->file.fd = -1;
+	memory->file.fd = memory->file.folder_fd = -1;
 	memory->is_read_only = opts->is_read_only;
 	fc_list_init(&memory->done);
 }
@@ -397,4 +411,9 @@ void fc_memory_make_private(struct fc_media *media)
 int fc_memory_fd(const struct fc_media *media)
 {
 	return memory_of(media)->file.fd;
+}
+
+void fc_memory_abandon(const struct fc_media *media)
+{
+	fc_arena_file_abandon(&memory_of(media)->file);
 }

@@ -33,4 +33,7 @@ void fc_memory_make_private(struct fc_media *media);
 /* The descriptor behind the mapping, to be handed to processes that may map it too; -1 for private memory. */
 int fc_memory_fd(const struct fc_media *media);
 
+/* In a child that was forked: lets go of the arena's descriptors, and no more. */
+void fc_memory_abandon(const struct fc_media *media);
+
 #endif

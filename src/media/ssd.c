@@ -79,10 +79,21 @@ static void ssd_submit(struct fc_media *media, struct fc_io *io)
 	struct fc_ssd *ssd = ssd_of(media);
 
 	io->medium_private[0] = io->medium_private[1] = 0;
-	if (is_allowed(ssd, io))
+	io->failure = NULL;
+	if (media->lost != NULL && io->op != FC_IO_READ)
+		fail(ssd, io, FC_EIO, media->lost);
+	else if (is_allowed(ssd, io))
 		fc_list_push(&ssd->waiting, &io->link);
 	else
 		fail(ssd, io, FC_EINVAL, "not inside the arena, not aligned, or not open for that");
+}
+
+/* Nothing that is written from now on is kept, so nothing may pass for it. */
+static void lose(struct fc_ssd *ssd, struct fc_io *io, const char *why)
+{
+	if (ssd->media.lost == NULL)
+		ssd->media.lost = why;
+	fail(ssd, io, FC_EIO, ssd->media.lost);
 }
 
 static void try_again(struct fc_ssd *ssd, struct fc_io *io)
@@ -112,11 +123,29 @@ static void moved(struct fc_ssd *ssd, struct fc_io *io, uint64_t bytes)
 	fc_list_insert_before(ssd->waiting.next, &io->link);
 }
 
+static int64_t lost_or(struct fc_io *io, const char *lost, int64_t result)
+{
+	io->failure = lost;
+	return lost != NULL ? FC_SSD_LOST : result;
+}
+
+int64_t fc_ssd_check_write(const struct fc_arena_file *file, struct fc_io *io)
+{
+	return lost_or(io, io->op == FC_IO_WRITE ? fc_arena_file_short(file) : NULL, 0);
+}
+
+int64_t fc_ssd_check_sync(const struct fc_arena_file *file, struct fc_io *io, int64_t result)
+{
+	return result < 0 || io->op != FC_IO_SYNC ? result : lost_or(io, fc_arena_file_lost(file), result);
+}
+
 void fc_ssd_ended(struct fc_ssd *ssd, struct fc_io *io, int64_t result)
 {
 	fc_check(ssd->in_flight_count > 0);
 	ssd->in_flight_count--;
-	if (result == -EINTR || result == -EAGAIN)
+	if (result == FC_SSD_LOST)
+		lose(ssd, io, io->failure);
+	else if (result == -EINTR || result == -EAGAIN)
 		try_again(ssd, io);
 	else if (result < 0)
 		fail(ssd, io, result == -ENOSPC || result == -EDQUOT ? FC_EFULL : FC_EIO,
@@ -337,7 +366,7 @@ static struct fc_ssd *make_ssd(const struct fc_ssd_opts *opts, struct fc_error *
 	ssd->media.name = ssd->path;
 	ssd->media.is_durable = true;
 	ssd->is_read_only = opts->is_read_only;
-	ssd->file.fd = -1;
+	ssd->file.fd = ssd->file.folder_fd = -1;
 	fc_list_init(&ssd->waiting);
 	fc_list_init(&ssd->done);
 	return ssd;
@@ -415,6 +444,11 @@ void fc_ssd_make_private(struct fc_media *media)
 int fc_ssd_fd(const struct fc_media *media)
 {
 	return ssd_of(media)->file.fd;
+}
+
+void fc_ssd_abandon(const struct fc_media *media)
+{
+	fc_arena_file_abandon(&ssd_of(media)->file);
 }
 
 const char *fc_ssd_engine_name(const struct fc_media *media)

@@ -39,6 +39,9 @@ void fc_ssd_make_private(struct fc_media *media);
 /* The arena's descriptor, to be handed to processes that may read it too. */
 int fc_ssd_fd(const struct fc_media *media);
 
+/* In a child that was forked, which has none of its threads: lets go of the arena's descriptors, and no more. */
+void fc_ssd_abandon(const struct fc_media *media);
+
 /* "io_uring" or "threads". */
 const char *fc_ssd_engine_name(const struct fc_media *media);
 

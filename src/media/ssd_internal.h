@@ -65,6 +65,14 @@ static inline struct fc_ssd_command fc_ssd_command_of(const struct fc_io *io)
 	return command;
 }
 
+/* Instead of a negative errno: the arena is lost, and the fc_io's `failure` says how. */
+#define FC_SSD_LOST (-100000)
+
+/* For an engine's own thread. Before a write is sent: 0, or FC_SSD_LOST. */
+int64_t fc_ssd_check_write(const struct fc_arena_file *file, struct fc_io *io);
+/* When the system has answered a sync: its result, or FC_SSD_LOST when what was synced is in no arena any more. */
+int64_t fc_ssd_check_sync(const struct fc_arena_file *file, struct fc_io *io, int64_t result);
+
 /* A command has ended: `result` bytes moved, or a negative errno. */
 void fc_ssd_ended(struct fc_ssd *ssd, struct fc_io *io, int64_t result);
 

@@ -12,7 +12,7 @@
 #define THREAD_COUNT 4
 
 struct threads {
-	int fd; /* the arena's */
+	const struct fc_arena_file *file;
 	pthread_t threads[THREAD_COUNT];
 	unsigned thread_count; /* that were started */
 	struct fc_ssd_handover handover;
@@ -30,10 +30,13 @@ static int64_t run_transfer(int fd, const struct fc_io *io)
 	return pwrite(fd, command.buffer, command.bytes, (off_t)command.offset);
 }
 
-static int64_t run_command(int fd, const struct fc_io *io)
+static int64_t run_command(const struct fc_arena_file *file, struct fc_io *io)
 {
-	int64_t result = io->op == FC_IO_SYNC ? fdatasync(fd) : run_transfer(fd, io);
-	return result < 0 ? -errno : result;
+	int64_t result = fc_ssd_check_write(file, io);
+	if (result != 0)
+		return result;
+	result = io->op == FC_IO_SYNC ? fdatasync(file->fd) : run_transfer(file->fd, io);
+	return fc_ssd_check_sync(file, io, result < 0 ? -errno : result);
 }
 
 static struct fc_io *next_command(struct threads *threads)
@@ -55,7 +58,7 @@ static void *thread_main(void *argument)
 	pthread_mutex_lock(&threads->handover.mutex);
 	while ((io = next_command(threads)) != NULL) {
 		pthread_mutex_unlock(&threads->handover.mutex);
-		io->result = run_command(threads->fd, io);
+		io->result = run_command(threads->file, io);
 		fc_list_push(&ended, &io->link);
 		pthread_mutex_lock(&threads->handover.mutex);
 		fc_ssd_handover_give(&threads->handover, &ended);
@@ -98,7 +101,7 @@ static int threads_open(struct fc_ssd *ssd)
 
 	if (threads == NULL)
 		return ENOMEM;
-	threads->fd = ssd->file.fd;
+	threads->file = &ssd->file;
 	int failure = fc_ssd_handover_init(&threads->handover);
 	if (failure != 0) {
 		free(threads);

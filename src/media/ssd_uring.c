@@ -57,7 +57,7 @@ struct registration {
 struct uring {
 	/* the medium's thread */
 	struct fc_link starting; /* not handed over yet */
-	int fd;                  /* the arena's */
+	const struct fc_arena_file *file;
 	int wake_fd;
 	pthread_t thread;
 	struct fc_ssd_handover handover;
@@ -173,15 +173,21 @@ static void prepare(struct uring *uring, struct io_uring_sqe *sqe, int fd, const
 		io_uring_prep_write(sqe, fd, command.buffer, command.bytes, command.offset);
 }
 
-static void prepare_all(struct uring *uring, struct fc_link *commands)
+/* A write that must not be sent has ended. */
+static void prepare_all(struct uring *uring, struct fc_link *commands, struct fc_link *ended)
 {
 	struct fc_link *link;
 
 	while ((link = fc_list_pop(commands)) != NULL) {
 		struct fc_io *io = fc_container_of(link, struct fc_io, link);
+		io->result = fc_ssd_check_write(uring->file, io);
+		if (io->result != 0) {
+			fc_list_push(ended, &io->link);
+			continue;
+		}
 		struct io_uring_sqe *sqe = io_uring_get_sqe(&uring->ring);
 		fc_check(sqe != NULL); /* the ring has room for queue_depth */
-		prepare(uring, sqe, uring->fd, io);
+		prepare(uring, sqe, uring->file->fd, io);
 		io_uring_sqe_set_data(sqe, io);
 	}
 }
@@ -200,12 +206,13 @@ static void arm_wake(struct uring *uring)
 	uring->is_wake_armed = true;
 }
 
-/* Hands over all that is prepared and sleeps until something has ended. What the kernel may answer: all else (another
- * thread's ring, a bad descriptor) is a mistake of this program. What was not taken stays queued for the next entry. */
-static void enter(struct uring *uring)
+/* Hands over all that is prepared and sleeps until something has ended, unless something has. What the kernel may
+ * answer: all else (another thread's ring, a bad descriptor) is a mistake of this program. What was not taken stays
+ * queued for the next entry. */
+static void enter(struct uring *uring, const struct fc_link *ended)
 {
 	const struct timespec pause = {.tv_nsec = PAUSE_NS};
-	int result = io_uring_submit_and_wait(&uring->ring, 1);
+	int result = io_uring_submit_and_wait(&uring->ring, fc_list_is_empty(ended));
 
 	fc_check(result >= 0 || result == -EINTR || result == -EAGAIN || result == -EBUSY || result == -ENOMEM);
 	if (result == -EAGAIN || result == -ENOMEM)
@@ -226,7 +233,7 @@ static void reap(struct uring *uring, struct fc_link *ended)
 			uring->is_wake_armed = false;
 			continue;
 		}
-		io->result = cqe->res;
+		io->result = fc_ssd_check_sync(uring->file, io, cqe->res);
 		fc_list_push(ended, &io->link);
 	}
 	io_uring_cq_advance(&uring->ring, count);
@@ -263,8 +270,8 @@ static void *submitter_main(void *context)
 		uring->is_asleep = true;
 		pthread_mutex_unlock(&uring->handover.mutex);
 		arm_wake(uring);
-		prepare_all(uring, &commands);
-		enter(uring);
+		prepare_all(uring, &commands, &ended);
+		enter(uring, &ended);
 		reap(uring, &ended);
 		pthread_mutex_lock(&uring->handover.mutex);
 	}
@@ -348,13 +355,13 @@ static void free_uring(struct uring *uring)
 	free(uring);
 }
 
-static struct uring *make_uring(int fd)
+static struct uring *make_uring(const struct fc_arena_file *file)
 {
 	struct uring *uring = calloc(1, sizeof(*uring));
 
 	if (uring == NULL)
 		return NULL;
-	uring->fd = fd;
+	uring->file = file;
 	uring->wake_fd = eventfd(0, EFD_CLOEXEC); /* it blocks, so that a read waits for a wake */
 	if (uring->wake_fd < 0 || fc_ssd_handover_init(&uring->handover) != 0) {
 		if (uring->wake_fd >= 0)
@@ -370,7 +377,7 @@ static struct uring *make_uring(int fd)
 
 static int uring_open(struct fc_ssd *ssd)
 {
-	struct uring *uring = make_uring(ssd->file.fd);
+	struct uring *uring = make_uring(&ssd->file);
 
 	if (uring == NULL)
 		return errno;

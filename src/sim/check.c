@@ -252,6 +252,40 @@ void fc_sim_check_lost(struct fc_sim *sim)
 	sim->lost_count = 0;
 }
 
+/* ---- files that are lost ---- */
+
+void fc_sim_check_durable(struct fc_sim *sim, const struct fc_sim_client *client, const struct fc_save_result *result)
+{
+	for (int medium = 0; medium < FC_MEDIUM_COUNT; medium++)
+		if (result->is_durable && sim->media[medium] != NULL && sim->media[medium]->is_lost &&
+		    result->bytes_written[medium] > 0)
+			fc_sim_broken(&sim->notes, "client %u: a save is durable on medium %d, whose file is lost",
+				      client->number, medium);
+}
+
+void fc_sim_look(struct fc_sim *sim)
+{
+	if (!sim->holder.is_opened || sim->look != 0)
+		return;
+	sim->is_look_at_lost = false;
+	for (int medium = 0; medium < FC_MEDIUM_COUNT; medium++)
+		sim->is_look_at_lost |= sim->media[medium] != NULL && sim->media[medium]->is_lost;
+	sim->look = fc_core_look(sim->holder.core);
+}
+
+static void check_look(struct fc_sim *sim)
+{
+	if (!sim->holder.is_opened || sim->look == 0 || fc_core_looks_ended(sim->holder.core) < sim->look)
+		return;
+	int code = fc_core_look_error(sim->holder.core)->code;
+	fc_sim_note(&sim->notes, "looked at the arenas: %lld", (uint64_t)(int64_t)code, 0, 0, 0);
+	sim->look = 0;
+	if (sim->is_look_at_lost && code == FC_OK)
+		fc_sim_broken(&sim->notes, "a look finds the arenas in their place, and a file is lost");
+	if (code != FC_OK && fc_sim_fired(sim) == 0)
+		fc_sim_broken(&sim->notes, "a look fails (%s), and nothing failed", fc_code_text(code));
+}
+
 /* ---- around a step ---- */
 
 void fc_sim_check_before_step(struct fc_sim *sim, struct fc_sim_process *process)
@@ -330,6 +364,7 @@ static void check_fresh(struct fc_sim *sim, struct fc_sim_client *client)
 void fc_sim_check_after_step(struct fc_sim *sim, struct fc_sim_process *process)
 {
 	fc_sim_check_lost(sim);
+	check_look(sim);
 	for (uint32_t i = 0; i < sim->settings.client_count; i++) {
 		struct fc_sim_client *client = &sim->clients[i];
 		if (client->process != process)

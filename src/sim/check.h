@@ -48,6 +48,12 @@ FC_MUST_USE int fc_sim_match(struct fc_sim *sim, uint32_t node, uint64_t limit, 
 void fc_sim_promises_take(struct fc_sim *sim);
 void fc_sim_promises_check(struct fc_sim *sim, bool is_excused);
 
+/* A save that is told to be durable: do its arenas keep it? */
+void fc_sim_check_durable(struct fc_sim *sim, const struct fc_sim_client *client, const struct fc_save_result *result);
+
+/* The operator asks whether the arenas are still there. */
+void fc_sim_look(struct fc_sim *sim);
+
 /* A save: may this code be its end? */
 /* A save has just been acknowledged: what it saved is there. */
 void fc_sim_check_saved(struct fc_sim *sim, const struct fc_sim_client *client);

@@ -420,6 +420,7 @@ static void on_durable(struct fc_sim *sim, struct fc_sim_client *client, const s
 				      fc_code_text(result->durable_code));
 		return;
 	}
+	fc_sim_check_durable(sim, client, result);
 	client->is_durable = result->is_durable && result->blocks_new > 0;
 	if (!client->is_fresh) /* else it is looked at first whether it is there */
 		fc_sim_client_is_durable(sim, client);

@@ -36,6 +36,10 @@ enum fc_sim_fault {
 	FC_FAULT_STRANGER,     /* somebody connects who speaks another version, garbage, or nothing */
 	/* of both */
 	FC_FAULT_BLOCKED, /* the medium stands still as a whole, for a while or until it is released */
+	/* of plain worlds only, since a daemon's clients keep the file that they were given */
+	FC_FAULT_TRUNCATED, /* an arena's file is cut under the store */
+	FC_FAULT_REMOVED,   /* it is removed: reads, writes and syncs go on, and all of it ends with the process */
+	FC_FAULT_REPLACED,  /* another file takes its name: the same, and the next process finds that one */
 	FC_FAULT_COUNT
 };
 

@@ -1,5 +1,6 @@
 #include "sim/medium.h"
 
+#include "base/plant.h"
 #include "format/checksum.h"
 
 #include <stdlib.h>
@@ -280,10 +281,31 @@ static uint32_t next_due(const struct fc_sim_medium *medium, const struct fc_med
 	return best;
 }
 
+/* What a medium finds out: at a sync all of it, before a write and behind a read that the file is short. */
+static bool comes_out(const struct fc_sim_medium *medium, const struct fc_io *io)
+{
+	if (io->op == FC_IO_READ)
+		return io->offset + io->bytes > medium->end;
+	if (io->op == FC_IO_WRITE)
+		return medium->end < medium->media.bytes;
+	return medium->is_lost && !fc_is_planted(FC_PLANT_UNCHECKED_SYNC);
+}
+
+static void look_at_file(struct fc_sim_medium *medium, struct fc_sim_flight *flight)
+{
+	if (comes_out(medium, flight->io))
+		medium->media.lost = "the simulated file is lost";
+	else if (medium->media.lost == NULL || flight->io->op == FC_IO_READ)
+		return;
+	flight->fate = FC_FATE_ERROR;
+	flight->moved_bytes = 0;
+}
+
 static struct fc_sim_flight take_flight(struct fc_sim_medium *medium, uint32_t number)
 {
 	struct fc_sim_flight flight = medium->flights[number];
 	medium->flights[number] = medium->flights[--medium->flight_count];
+	look_at_file(medium, &flight);
 	run(medium, &flight);
 	flight.io->result = result_of(&flight);
 	flight.io->failure = "a simulated fault";
@@ -343,6 +365,7 @@ struct fc_sim_medium *fc_sim_medium_new(const struct fc_sim_medium_opts *opts, s
 	medium->faults = faults;
 	fc_random_init(&medium->random, opts->seed);
 	fc_list_init(&medium->unsynced);
+	medium->end = UINT64_MAX;
 	medium->image = calloc(1, opts->bytes);
 	medium->stable = opts->is_mapped ? NULL : calloc(1, opts->bytes);
 	medium->media = (struct fc_media){
@@ -650,9 +673,44 @@ void fc_sim_medium_blank(struct fc_sim_medium *medium)
 	medium->media.is_new = true;
 }
 
+static void cut(struct fc_sim_medium *medium, uint64_t end)
+{
+	memset(medium->image + end, 0, medium->media.bytes - end);
+	if (medium->stable != NULL)
+		memset(medium->stable + end, 0, medium->media.bytes - end);
+	fc_list_for_each(link, &medium->unsynced)
+	{
+		struct fc_sim_write *write = fc_container_of(link, struct fc_sim_write, link);
+		uint64_t kept_bytes = write->offset >= end ? 0 : fc_min_u64(end - write->offset, write->bytes);
+		memset(write->data + kept_bytes, 0, write->bytes - kept_bytes);
+	}
+	medium->end = end;
+}
+
+void fc_sim_medium_lose(struct fc_sim_medium *medium, enum fc_sim_fault fault, uint64_t end)
+{
+	medium->is_lost = true;
+	if (fault == FC_FAULT_TRUNCATED)
+		cut(medium, end);
+	else
+		medium->is_gone = true;
+	medium->fired_count++;
+}
+
+void fc_sim_medium_find(struct fc_sim_medium *medium)
+{
+	if (medium->is_gone)
+		fc_sim_medium_blank(medium);
+	medium->is_lost = medium->is_gone = false;
+	medium->end = UINT64_MAX;
+	medium->media.lost = NULL;
+}
+
 void fc_sim_medium_flip(struct fc_sim_medium *medium, uint64_t offset, unsigned bit)
 {
 	fc_check(offset < medium->media.bytes && bit < 8);
+	if (offset >= medium->end)
+		return;
 	medium->image[offset] ^= (uint8_t)(1u << bit);
 	if (medium->stable != NULL)
 		medium->stable[offset] ^= (uint8_t)(1u << bit);

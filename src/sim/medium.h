@@ -11,6 +11,10 @@
  *
  * Kept to the contract of media.h: alignment, bounds, a command submitted once, no two writes of one place at a time.
  *
+ * The file behind it can be lost while it is in use (fc_sim_medium_lose()). As media.h wants it, that comes out at a
+ * sync, or when a command finds the end of the file too early; nothing of what is written then is there for the next
+ * process.
+ *
  * Several processes may use one medium, each through a front of its own, as separate descriptors are: what a front
  * submitted ends when that front is polled. When a process is killed, its writes under way are left to themselves
  * (adrift): they still land, or not, when they are due, and until then the kernel would hold the process's locks.
@@ -89,6 +93,9 @@ struct fc_sim_medium {
 	uint32_t unread_count, unread_room;
 	uint64_t reread_failures; /* reads that failed where another had failed before */
 	uint32_t unread_near_max; /* most that failed so near to each other that they may have been of one segment */
+	bool is_lost;             /* its file is; media.lost says whether that has come out */
+	bool is_gone;             /* the next process finds another file, or none */
+	uint64_t end;             /* of the file that is there */
 	bool is_healed;           /* no more faults; what is stuck stays so */
 	bool never_sticks;        /* while the process opens or closes */
 	uint64_t fired_count;     /* faults that happened */
@@ -138,6 +145,11 @@ void fc_sim_medium_power_off(struct fc_sim_medium *medium);
 FC_MUST_USE int fc_sim_medium_resize(struct fc_sim_medium *medium, uint64_t bytes);
 /* Zeros everywhere, as a new one. */
 void fc_sim_medium_blank(struct fc_sim_medium *medium);
+
+/* What befalls its file: FC_FAULT_TRUNCATED (to `end` bytes), FC_FAULT_REMOVED, FC_FAULT_REPLACED. */
+void fc_sim_medium_lose(struct fc_sim_medium *medium, enum fc_sim_fault fault, uint64_t end);
+/* The next process opens what goes by its name. */
+void fc_sim_medium_find(struct fc_sim_medium *medium);
 
 /* One bit, at rest. */
 void fc_sim_medium_flip(struct fc_sim_medium *medium, uint64_t offset, unsigned bit);

@@ -64,6 +64,7 @@ static const char *const names[FC_PLANT_COUNT] = {
 	[FC_PLANT_ENDLESS_SYNC] = "endless-sync",
 	[FC_PLANT_LATE_TWICE] = "late-twice",
 	[FC_PLANT_CUT_ON_ERROR] = "cut-on-error",
+	[FC_PLANT_UNCHECKED_SYNC] = "unchecked-sync",
 };
 
 const char *fc_sim_plant_name(int plant)

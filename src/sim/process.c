@@ -325,6 +325,10 @@ int fc_sim_open(struct fc_sim *sim)
 {
 	int code = KILLED;
 	bool has_fired_ever = false;
+	sim->look = 0;
+	for (int medium = 0; medium < FC_MEDIUM_COUNT; medium++)
+		if (sim->media[medium] != NULL)
+			fc_sim_medium_find(sim->media[medium]);
 	for (unsigned opens = 0; code != FC_OK; opens++) {
 		if (opens == OPENS_MAX)
 			fc_sim_broken(&sim->notes, "open: fails without a fault");

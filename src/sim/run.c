@@ -36,6 +36,8 @@ static void init_media(struct fc_sim *sim)
 /* Faults that there cannot be. */
 static void leave_out(struct fc_sim *sim)
 {
+	for (int fault = FC_FAULT_TRUNCATED; fault <= FC_FAULT_REPLACED && sim->is_wired; fault++)
+		sim->faults.probability[fault] = 0;
 	for (int fault = FC_FAULT_ENGINE_CRASH; fault <= FC_FAULT_STRANGER && !sim->is_wired; fault++)
 		sim->faults.probability[fault] = 0;
 }

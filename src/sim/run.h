@@ -244,6 +244,8 @@ struct fc_sim {
 	uint32_t promised_count;
 	struct fc_sim_damaged_header damaged[FC_SIM_DAMAGED_MAX]; /* since the last open */
 	uint32_t damaged_count;
+	uint64_t look; /* that was asked for and has not ended; 0: none */
+	bool is_look_at_lost;
 	struct fc_sim_counts counts;
 };
 

@@ -204,6 +204,33 @@ static void flip(struct fc_sim *sim, enum fc_sim_fault fault)
 	sim->has_superblock_flips |= fault == FC_FAULT_FLIP_SUPERBLOCK;
 }
 
+/* To nothing, or to somewhere in the segments. What the superblocks say is whole or not there. */
+static uint64_t choose_end(struct fc_sim *sim, const struct fc_sim_medium *medium)
+{
+	uint64_t rest_bytes = medium->media.bytes - FC_TABLE_OFFSET;
+	if (fc_random_below(&sim->breakage, 4) == 0)
+		return 0;
+	return FC_TABLE_OFFSET +
+	       fc_random_below(&sim->breakage, rest_bytes / medium->media.align) * medium->media.align;
+}
+
+/* All that was there may be gone, durable or not, and nothing that comes later may pass for durable. */
+static void lose_file(struct fc_sim *sim, enum fc_sim_fault fault)
+{
+	enum fc_medium number = fc_random_below(&sim->breakage, 4) == 0 ? FC_MEMORY : FC_SSD;
+	struct fc_sim_medium *medium = sim->media[number];
+	if (medium == NULL || !medium->opts.is_durable || medium->is_lost ||
+	    (fault == FC_FAULT_TRUNCATED && medium->opts.is_mapped))
+		return;
+	uint64_t end = fault == FC_FAULT_TRUNCATED ? choose_end(sim, medium) : 0;
+	fc_sim_note(&sim->notes, "the file of medium %llu is lost, kind %llu, end %llu", number, (uint64_t)fault, end,
+		    0);
+	fc_sim_medium_lose(medium, fault, end);
+	sim->payload_flips++;
+	sim->losses++;
+	sim->has_structure_flips = true;
+}
+
 static void jump(struct fc_sim *sim)
 {
 	uint64_t io_timeout_ns = sim->settings.core.io_timeout_ns;
@@ -254,6 +281,9 @@ static void break_something(struct fc_sim *sim)
 	for (int fault = FC_FAULT_FLIP_PAYLOAD; fault <= FC_FAULT_FLIP_SUPERBLOCK; fault++)
 		if (fc_sim_happens(random, probability[fault]))
 			flip(sim, (enum fc_sim_fault)fault);
+	for (int fault = FC_FAULT_TRUNCATED; fault <= FC_FAULT_REPLACED; fault++)
+		if (fc_sim_happens(random, probability[fault]))
+			lose_file(sim, (enum fc_sim_fault)fault);
 	if (fc_sim_happens(random, probability[FC_FAULT_CLOCK_JUMP]))
 		jump(sim);
 	if (fc_sim_happens(random, probability[FC_FAULT_VANISH]))
@@ -313,6 +343,8 @@ static void do_something(struct fc_sim *sim)
 	} else {
 		fc_sim_check_lease(sim, any_client(sim, &sim->random));
 		fc_sim_check_claims(sim, 2);
+		if (choice % 8 == 0)
+			fc_sim_look(sim);
 		if (sim->is_wired && choice % 4 == 0)
 			fc_sim_engine_lie(sim, any_client(sim, &sim->random));
 	}

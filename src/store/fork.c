@@ -47,12 +47,10 @@ static void close_descriptor(int *fd)
 /* Media are not closed, which would wait for threads that are not here: their descriptors are. */
 static void abandon(struct fc_store *store)
 {
-	int arenas[FC_MEDIUM_COUNT] = {
-		[FC_MEMORY] = store->media[FC_MEMORY] == NULL ? -1 : fc_memory_fd(store->media[FC_MEMORY]),
-		[FC_SSD] = store->media[FC_SSD] == NULL ? -1 : fc_ssd_fd(store->media[FC_SSD]),
-	};
-	for (int medium = 0; medium < FC_MEDIUM_COUNT; medium++)
-		close_descriptor(&arenas[medium]);
+	if (store->media[FC_MEMORY] != NULL)
+		fc_memory_abandon(store->media[FC_MEMORY]);
+	if (store->media[FC_SSD] != NULL)
+		fc_ssd_abandon(store->media[FC_SSD]);
 	if (store->remote != NULL)
 		fc_remote_abandon(store->remote);
 	close_descriptor(&store->wake_fd);

@@ -261,6 +261,7 @@ struct sync_command {
 	struct fc_command command;
 	uint64_t sequence;
 	uint64_t failures; /* before */
+	uint64_t look;
 	struct fc_error error;
 };
 
@@ -270,8 +271,10 @@ static void check_syncs(struct fc_store *store)
 	{
 		struct fc_command *command = fc_container_of(link, struct fc_command, link);
 		struct sync_command *sync = fc_container_of(command, struct sync_command, command);
-		if (fc_core_durable_sequence(store->core) < sync->sequence)
+		if (fc_core_durable_sequence(store->core) < sync->sequence ||
+		    fc_core_looks_ended(store->core) < sync->look)
 			continue;
+		sync->error = *fc_core_look_error(store->core);
 		if (fc_core_durable_failures(store->core) > sync->failures)
 			sync->error = *fc_core_durable_error(store->core);
 		fc_list_remove(link);
@@ -284,6 +287,7 @@ static void run_sync(struct fc_store *store, struct fc_command *command)
 	struct sync_command *sync = fc_container_of(command, struct sync_command, command);
 	sync->sequence = fc_core_save_sequence(store->core);
 	sync->failures = fc_core_durable_failures(store->core);
+	sync->look = fc_core_look(store->core); /* also when nothing has to become durable any more */
 	fc_list_push(&store->syncs, &command->link);
 }
 

@@ -224,6 +224,64 @@ static void freeing_everything_ends_every_request_and_tells_its_owner(void **sta
 	core_world_deinit(&world);
 }
 
+/* ---- looks ---- */
+
+static void a_look_asks_every_arena_and_says_what_it_heard(void **state)
+{
+	(void)state;
+	struct core_world world;
+	core_world_init(&world, geometry_plain(100), 16, 16);
+	assert_int_equal(core_world_open(&world), 0);
+	struct fake_media *ssd = world.world.media[FC_SSD];
+	for (int is_failing = 0; is_failing < 2; is_failing++) {
+		uint64_t syncs = ssd->media.counters.sync_commands;
+		ssd->fail_at = is_failing ? ssd->op_count + 1 : 0;
+		ssd->fail_count = 1;
+		uint64_t look = fc_core_look(world.core);
+		assert_int_equal(fc_core_looks_ended(world.core), look - 1);
+		assert_false(fc_core_is_idle(world.core));
+		core_world_settle(&world);
+		assert_int_equal(fc_core_looks_ended(world.core), look);
+		assert_true(fc_core_is_idle(world.core));
+		assert_int_equal(ssd->media.counters.sync_commands, syncs + (is_failing ? 0 : 1));
+		assert_int_equal(fc_core_look_error(world.core)->code, is_failing ? FC_EIO : FC_OK);
+	}
+	assert_non_null(strstr(fc_core_look_error(world.core)->text, "the test's arena: sync: a fault of the test"));
+	core_world_deinit(&world);
+}
+
+/* Who asks while a look is under way is answered by the next one, together with all who asked meanwhile. */
+static void an_answer_is_never_older_than_its_question(void **state)
+{
+	(void)state;
+	struct core_world world;
+	core_world_init(&world, geometry_plain(100), 0, 16);
+	assert_int_equal(core_world_open(&world), 0);
+	struct fake_media *ssd = world.world.media[FC_SSD];
+	uint64_t syncs = ssd->media.counters.sync_commands;
+	uint64_t first = fc_core_look(world.core);
+	for (int i = 0; i < 3; i++)
+		assert_int_equal(fc_core_look(world.core), first + 1);
+	fc_core_step(world.core);
+	assert_true(fc_core_looks_ended(world.core) >= first);
+	core_world_settle(&world);
+	assert_int_equal(fc_core_looks_ended(world.core), first + 1);
+	assert_int_equal(ssd->media.counters.sync_commands, syncs + 2);
+	core_world_deinit(&world);
+}
+
+static void without_an_arena_that_outlives_the_process_a_look_has_nothing_to_ask(void **state)
+{
+	(void)state;
+	struct core_world world;
+	core_world_init(&world, geometry_plain(100), 16, 0);
+	assert_int_equal(core_world_open(&world), 0);
+	uint64_t look = fc_core_look(world.core);
+	assert_int_equal(fc_core_looks_ended(world.core), look);
+	assert_int_equal(fc_core_look_error(world.core)->code, FC_OK);
+	core_world_deinit(&world);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -236,6 +294,9 @@ int main(void)
 		cmocka_unit_test(want_of_memory_while_opening_leaks_nothing),
 		cmocka_unit_test(a_device_without_memory_for_windows_is_an_error),
 		cmocka_unit_test(freeing_everything_ends_every_request_and_tells_its_owner),
+		cmocka_unit_test(a_look_asks_every_arena_and_says_what_it_heard),
+		cmocka_unit_test(an_answer_is_never_older_than_its_question),
+		cmocka_unit_test(without_an_arena_that_outlives_the_process_a_look_has_nothing_to_ask),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

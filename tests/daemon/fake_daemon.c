@@ -29,6 +29,7 @@ static void init_arena(struct fake_daemon *fake, enum fc_medium medium, uint32_t
 		.is_there = chunk_count > 0,
 		.path = medium == FC_SSD ? "/var/lib/flatcake/ssd.arena" : "/dev/shm/flatcake/memory.arena",
 		.notice = "",
+		.lost = "",
 		.bytes = chunk_count * arena->chunk_bytes,
 		.chunk_bytes = arena->chunk_bytes,
 		.read_limit_bytes_per_s = medium == FC_SSD ? 6800000000ull : 0,

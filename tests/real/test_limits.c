@@ -200,39 +200,146 @@ static void where_io_uring_is_forbidden_the_program_works_and_says_so(void **sta
 	store_world_deinit(&world);
 }
 
-/* ---- a file that becomes short under a running store ---- */
+/* ---- a file that is lost under a running store ---- */
 
-static void check_short_ssd(bool is_uring_denied)
+enum loss { TRUNCATED, REMOVED, RENAMED, REPLACED, LOSS_COUNT };
+
+static const char *const loss_texts[LOSS_COUNT] = {"made shorter", "was removed", "lost its name", "lost its name"};
+
+static void lose(const char *path, enum loss loss)
 {
+	char other[600];
+	snprintf(other, sizeof(other), "%s.other", path);
+	if (loss == TRUNCATED)
+		assert_int_equal(truncate(path, 0), 0);
+	if (loss == REMOVED)
+		assert_int_equal(unlink(path), 0);
+	if (loss == RENAMED || loss == REPLACED)
+		assert_int_equal(rename(path, other), 0);
+	if (loss != REPLACED)
+		return;
+	int fd = open(path, O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0600);
+	assert_true(fd >= 0);
+	close(fd);
+}
+
+static void find_again(const char *path, enum loss loss)
+{
+	char other[600];
+	snprintf(other, sizeof(other), "%s.other", path);
+	if (loss == RENAMED || loss == REPLACED)
+		assert_int_equal(rename(other, path), 0);
+}
+
+/* Nothing that is saved from now on passes for kept, and every refusal says what has happened to which file. */
+static void check_nothing_is_kept(struct store_world *world, const char *path, uint64_t turn, enum loss loss)
+{
+	struct fc_error error = {0};
+	struct fc_key keys[BLOCKS];
+	for (uint64_t session = 100; session < 104; session++) {
+		path_keys(session, 0, keys, BLOCKS);
+		struct fc_save_result result = store_world_save(world, session, turn, keys, BLOCKS);
+		assert_int_equal(result.code != FC_OK ? result.code : result.durable_code, FC_EIO);
+		assert_false(result.is_durable);
+		assert_text(result.error.text, path);
+		assert_text(result.error.text, loss_texts[loss]);
+	}
+	assert_int_equal(fc_store_sync(world->store, &error), FC_EIO);
+	assert_text(error.text, path);
+	assert_text(error.text, loss_texts[loss]);
+	assert_true(store_world_stats(world).io_errors > 0);
+}
+
+static void check_lost_ssd(enum loss loss)
+{
+	struct fc_error error = {0};
 	struct store_world world;
 	make_world(&world);
-	if (is_uring_denied && !deny_call(SYS_io_uring_setup, EPERM))
-		skip_alone("no seccomp here");
 	world.opts.ssd_bytes = 4 * MIB;
 	store_world_open(&world);
 	save_sessions(&world, 1, 0);
 	assert_int_equal(count_whole(&world, 1), SESSIONS);
-	assert_int_equal(truncate(world.arena, 4096), 0);
-	assert_int_equal(count_whole(&world, 1), 0);
-	assert_true(store_world_stats(&world).io_errors > 0);
-	save_sessions(&world, 100, 0); /* writes make the file long again */
-	assert_int_equal(count_whole(&world, 100), SESSIONS);
+	assert_int_equal(fc_store_sync(world.store, &error), FC_OK);
+	lose(world.arena, loss);
+	/* Nothing waits to become durable, and yet it is no success. */
+	assert_int_equal(fc_store_sync(world.store, &error), FC_EIO);
+	assert_text(error.text, loss_texts[loss]);
+	check_nothing_is_kept(&world, world.arena, 0, loss);
+	assert_int_equal(count_whole(&world, 1), loss == TRUNCATED ? 0 : SESSIONS); /* what can be read is read */
 	store_world_close(&world);
-	store_world_open(&world); /* the first superblock is still there */
-	assert_int_equal(count_whole(&world, 100), SESSIONS);
+	find_again(world.arena, loss);
+	store_world_open(&world);
+	assert_int_equal(count_whole(&world, 1), loss == RENAMED || loss == REPLACED ? SESSIONS : 0);
+	assert_int_equal(count_whole(&world, 100), 0);
+	save_sessions(&world, 200, 0);
+	assert_int_equal(count_whole(&world, 200), SESSIONS);
+	assert_int_equal(fc_store_sync(world.store, &error), FC_OK);
 	store_world_deinit(&world);
 }
 
-static void an_ssd_arena_that_becomes_short_costs_its_sessions_and_nobody_dies(void **state)
+static void what_is_saved_to_an_ssd_arena_that_is_lost_is_never_durable(void **state)
 {
-	if (is_alone(state))
-		check_short_ssd(false);
+	if (!is_alone(state))
+		return;
+	for (int loss = 0; loss < LOSS_COUNT; loss++)
+		check_lost_ssd((enum loss)loss);
 }
 
-static void with_threads_an_ssd_arena_that_becomes_short_is_no_worse(void **state)
+static void with_threads_what_is_saved_to_a_lost_ssd_arena_is_never_durable(void **state)
 {
-	if (is_alone(state))
-		check_short_ssd(true);
+	if (!is_alone(state))
+		return;
+	if (!deny_call(SYS_io_uring_setup, EPERM))
+		skip_alone("no seccomp here");
+	for (int loss = 0; loss < LOSS_COUNT; loss++)
+		check_lost_ssd((enum loss)loss);
+}
+
+/* The save's own writes would make the file as long as it was. */
+static void a_write_never_hides_that_the_file_was_short(void **state)
+{
+	struct store_world world;
+	struct fc_key keys[BLOCKS];
+	if (!is_alone(state))
+		return;
+	for (uint64_t session = 1; session < 64; session++) {
+		make_world(&world);
+		world.opts.ssd_bytes = 4 * MIB;
+		store_world_open(&world);
+		for (uint64_t before = 1; before < session; before++) {
+			path_keys(before, 0, keys, BLOCKS);
+			assert_int_equal(store_world_save(&world, before, 0, keys, BLOCKS).durable_code, FC_OK);
+		}
+		assert_int_equal(truncate(world.arena, 0), 0);
+		path_keys(session, 0, keys, BLOCKS);
+		struct fc_save_result result = store_world_save(&world, session, 0, keys, BLOCKS);
+		assert_int_equal(result.code != FC_OK ? result.code : result.durable_code, FC_EIO);
+		assert_text(result.error.text, "made shorter");
+		store_world_deinit(&world);
+	}
+}
+
+/* Another working directory, and another name of the folder, are no loss. */
+static void an_arena_that_is_still_there_is_found_by_its_folder(void **state)
+{
+	struct fc_error error = {0};
+	struct store_world world;
+	char moved[600], name[600];
+	if (!is_alone(state))
+		return;
+	make_world(&world);
+	snprintf(name, sizeof(name), "%s", world.dir);
+	snprintf(moved, sizeof(moved), "%s.moved", world.dir);
+	assert_int_equal(chdir(world.dir), 0);
+	snprintf(world.address, sizeof(world.address), "dir:.");
+	store_world_open(&world);
+	assert_int_equal(chdir("/"), 0);
+	save_sessions(&world, 1, 0);
+	assert_int_equal(rename(name, moved), 0);
+	save_sessions(&world, 100, 0);
+	assert_int_equal(fc_store_sync(world.store, &error), FC_OK);
+	assert_int_equal(rename(moved, name), 0);
+	store_world_deinit(&world);
 }
 
 static void init_memory_world(struct store_world *world, char *path, size_t path_room)
@@ -243,6 +350,26 @@ static void init_memory_world(struct store_world *world, char *path, size_t path
 	snprintf(path, path_room, "/dev/shm/fc-limits-%ld", (long)getpid());
 	world->opts.memory_path = path;
 	world->opts.memory_bytes = 4 * MIB;
+}
+
+static void what_is_saved_to_a_memory_arena_that_is_lost_is_never_durable(void **state)
+{
+	struct store_world world;
+	char path[100];
+	if (!is_alone(state))
+		return;
+	for (int loss = 0; loss < LOSS_COUNT; loss++) {
+		init_memory_world(&world, path, sizeof(path));
+		store_world_open(&world);
+		save_sessions(&world, 1, 1);
+		lose(path, (enum loss)loss);
+		check_nothing_is_kept(&world, path, 1, (enum loss)loss);
+		save_sessions(&world, 200, 0); /* SSD */
+		assert_int_equal(count_whole(&world, 200), SESSIONS);
+		store_world_deinit(&world);
+		find_again(path, (enum loss)loss);
+		(void)unlink(path);
+	}
 }
 
 /* The memory arena is a mapping: without a guard the first copy would end in SIGBUS. */
@@ -318,8 +445,11 @@ int main(int argc, char **argv)
 		ALONE(where_io_uring_is_forbidden_a_store_works_with_threads_and_says_so),
 		ALONE(where_io_uring_is_unknown_a_store_works_with_threads_and_says_so),
 		ALONE(where_io_uring_is_forbidden_the_program_works_and_says_so),
-		ALONE(an_ssd_arena_that_becomes_short_costs_its_sessions_and_nobody_dies),
-		ALONE(with_threads_an_ssd_arena_that_becomes_short_is_no_worse),
+		ALONE(what_is_saved_to_an_ssd_arena_that_is_lost_is_never_durable),
+		ALONE(with_threads_what_is_saved_to_a_lost_ssd_arena_is_never_durable),
+		ALONE(a_write_never_hides_that_the_file_was_short),
+		ALONE(an_arena_that_is_still_there_is_found_by_its_folder),
+		ALONE(what_is_saved_to_a_memory_arena_that_is_lost_is_never_durable),
 		ALONE(a_memory_arena_that_becomes_short_costs_its_sessions_and_nobody_dies),
 		ALONE(a_bus_error_elsewhere_goes_to_the_programs_own_handler),
 	};

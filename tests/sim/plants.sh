@@ -66,6 +66,7 @@ plants() { # NAME SEEDS OPTIONS...
 	endless-sync      50
 	late-twice        100
 	cut-on-error      100 --no-faults --fault read-error=0.02
+	unchecked-sync    100 --no-faults --fault removed=0.01
 	END
 }
 
