@@ -65,8 +65,8 @@ enum fc_plant {
 	FC_PLANT_LEFT_COPY,              /* core/loads.c: an interrupted load ends while its slots are copied to */
 	FC_PLANT_ENDLESS_SYNC,           /* core/core.c: a sync that never returns keeps its saves waiting */
 	FC_PLANT_LATE_TWICE,             /* catalog/commit.c: who was told that it is late is told its end as well */
-	FC_PLANT_CUT_ON_ERROR,       /* core/local.c: what cannot be read is cut at once */
-	FC_PLANT_UNCHECKED_SYNC,     /* sim/medium.c, as media/arena_file.c: a sync of a file that is lost succeeds */
+	FC_PLANT_CUT_ON_ERROR,           /* core/local.c: what cannot be read is cut at once */
+	FC_PLANT_UNCHECKED_SYNC, /* sim/medium.c, as media/arena_file.c: a sync of a file that is lost succeeds */
 	FC_PLANT_COUNT
 };
 

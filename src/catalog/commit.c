@@ -471,7 +471,8 @@ void fc_catalog_commit_is_late(struct fc_catalog *catalog, enum fc_medium medium
 	fc_check(arena->batch != NULL);
 	arena->is_silent = true;
 	fc_list_init(&told);
-	fc_error_set(&late, FC_ETIMEOUT, "%s does not answer: nothing of what makes it durable has ended in time",
+	fc_error_set(&late, FC_ETIMEOUT,
+		     "%s does not answer: nothing of what makes it durable has ended for io_timeout_ns",
 		     arena->media->name != NULL ? arena->media->name : "arena");
 	stop_waiting(&arena->batch->segments, &late, &told);
 	stop_waiting(&arena->committing, &late, &told);

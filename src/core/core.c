@@ -314,6 +314,7 @@ unsigned fc_core_step(struct fc_core *core)
 	count += core->directory->ops->poll(core->directory);
 	uint64_t now_ns = fc_core_now_ns(core);
 	check_progress(core, now_ns);
+	fc_core_check_looks(core, now_ns);
 	check_commits(core, now_ns);
 	fc_core_check_deadlines(core, now_ns);
 	fc_core_check_save_queue(core, now_ns);
@@ -346,7 +347,7 @@ uint64_t fc_core_wake_ns(const struct fc_core *core)
 		    !fc_add_overflows(worker->progress_ns, core->opts.io_timeout_ns, &limit_ns))
 			wake_ns = fc_min_u64(wake_ns, limit_ns);
 	}
-	wake_ns = fc_min_u64(wake_ns, commits_late_ns(core));
+	wake_ns = fc_min_u64(wake_ns, fc_min_u64(commits_late_ns(core), fc_core_look_late_ns(core)));
 	fc_list_for_each(link, &core->loads)
 	{
 		const struct fc_core_load *load = fc_container_of(link, struct fc_core_load, link);

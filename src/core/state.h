@@ -23,7 +23,7 @@ struct fc_worker {
 };
 
 /* A sync that asks whether an arena is still there (look.c). */
-struct fc_look {
+struct fc_arena_look {
 	struct fc_core *core;
 	struct fc_media *media;
 	struct fc_io io;
@@ -60,9 +60,10 @@ struct fc_core {
 	bool is_open;
 	void (*opened_cb)(void *context, int code, const struct fc_error *error);
 
-	struct fc_look looks[FC_MEDIUM_COUNT];
+	struct fc_arena_look looks[FC_MEDIUM_COUNT];
 	uint32_t looks_open;
 	uint64_t looks_wanted, looks_begun, looks_ended; /* numbers of the last */
+	uint64_t look_begun_ns;
 	struct fc_error look_error;
 
 	uint64_t loads_total, saves_total, durable_failures, segments_spilled, checksum_failures;
@@ -99,8 +100,11 @@ FC_MUST_USE int fc_core_check_slots(const struct fc_core *core, const struct fc_
 /* look.c */
 static inline bool fc_core_is_looking(const struct fc_core *core)
 {
-	return core->looks_ended < core->looks_wanted;
+	return core->looks_ended < core->looks_wanted || core->looks_open > 0;
 }
+/* When the look under way is late; UINT64_MAX: there is none that anybody waits for. */
+uint64_t fc_core_look_late_ns(const struct fc_core *core);
+void fc_core_check_looks(struct fc_core *core, uint64_t now_ns);
 
 /* loads.c */
 void fc_core_dispatch_loads(struct fc_core *core);
