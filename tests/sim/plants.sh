@@ -13,9 +13,10 @@ plants() { # NAME SEEDS OPTIONS...
 	cat <<-'END'
 	skip-checksum     100
 	header-first      300 --no-faults --fault power=0.05 --fault reordered=1
+	header-first      300 --no-faults --fault power=0.05 --fault reordered=1 --fault torn=1
 	no-final-sync     200
 	short-header      300
-	free-at-once      200
+	free-at-once      300 --no-faults --fault power=0.05 --fault reordered=1 --fault torn=1
 	no-revive         200
 	kept-lease        50
 	lost-request      50
@@ -51,7 +52,7 @@ plants() { # NAME SEEDS OPTIONS...
 	durable-unheard   50 --wired
 	trusted-report    100 --wired
 	common-salt       100 --wired
-	any-version       100 --wired --fault stranger=0.1
+	any-version       600 --wired --fault stranger=0.5
 	silent-abort      50 --wired
 	commit-of-the-lost 200 --wired
 	early-unlock      200 --wired
