@@ -183,6 +183,17 @@ static void has_moved(struct fc_arena *arena)
 	arena->is_silent = false;
 }
 
+/* What a batch would do that takes its memory as it needs it. */
+static bool lacks_memory(const struct fc_commit_batch *batch)
+{
+	const struct fc_alloc *alloc = batch->arena->catalog->alloc;
+	if (!fc_is_planted(FC_PLANT_LATE_MEMORY))
+		return false;
+	void *memory = fc_alloc_zeroed(alloc, FC_TABLE_PAGE_BYTES);
+	fc_alloc_free(alloc, memory, FC_TABLE_PAGE_BYTES);
+	return memory == NULL;
+}
+
 static void on_write(struct fc_io *io)
 {
 	struct commit_write *write = fc_container_of(io, struct commit_write, io);
@@ -191,6 +202,8 @@ static void on_write(struct fc_io *io)
 	bool is_short_allowed = fc_is_planted(FC_PLANT_SHORT_HEADER) && io->result >= 0;
 	if (io->result != (int64_t)io->bytes && !is_short_allowed)
 		fc_io_explain(batch->arena->media, io, &batch->error);
+	if (lacks_memory(batch))
+		fc_error_set(&batch->error, FC_ENOMEM, "segment headers: %s", fc_code_text(FC_ENOMEM));
 	if (--batch->writes_open > 0)
 		return;
 	if (batch->error.code == FC_OK && !fc_is_planted(FC_PLANT_NO_FINAL_SYNC))
@@ -327,25 +340,9 @@ static void prepare_writes(struct fc_commit_batch *batch)
 	add_pages_of(batch, &batch->frees);
 }
 
-/* What a batch would do that takes its memory as it needs it. */
-static bool lacks_memory(const struct fc_commit_batch *batch)
-{
-	const struct fc_alloc *alloc = batch->arena->catalog->alloc;
-	if (!fc_is_planted(FC_PLANT_LATE_MEMORY))
-		return false;
-	void *memory = fc_alloc_zeroed(alloc, FC_TABLE_PAGE_BYTES);
-	fc_alloc_free(alloc, memory, FC_TABLE_PAGE_BYTES);
-	return memory == NULL;
-}
-
 static void start_writes(struct fc_commit_batch *batch)
 {
 	prepare_writes(batch);
-	if (lacks_memory(batch)) {
-		fc_error_set(&batch->error, FC_ENOMEM, "segment headers: %s", fc_code_text(FC_ENOMEM));
-		finish_batch(batch);
-		return;
-	}
 	batch->writes_open = batch->write_count;
 	uint64_t count = batch->write_count;
 	for (uint64_t i = 0; i < count; i++)

@@ -44,6 +44,12 @@ static int name_all(struct fc_catalog *catalog, struct fc_segment **sorted, uint
 	return FC_OK;
 }
 
+static int depend_on_holder(struct fc_catalog *catalog, const struct fc_segment *segment, struct fc_session *holder)
+{
+	return segment->named_count == 0 ? fc_session_depend_loosely(catalog, segment->session, holder)
+					 : fc_session_depend(catalog, segment->session, holder);
+}
+
 /* What a session stands on: who holds the block before each of its segments, what that one stands on, and who holds its
  * own blocks in its place; not for good where all that a segment has is spare. */
 static int restore_deps(struct fc_catalog *catalog, struct fc_segment *segment)
@@ -52,11 +58,8 @@ static int restore_deps(struct fc_catalog *catalog, struct fc_segment *segment)
 	int code = FC_OK;
 	for (uint64_t entry = 0; entry < segment->shape.entry_count && code == FC_OK; entry++) {
 		struct fc_location location = fc_index_find(&catalog->index, segment->keys[entry]);
-		if (fc_location_is_none(location))
-			continue;
-		struct fc_session *holder = catalog->segments[location.segment]->session;
-		code = segment->named_count == 0 ? fc_session_depend_loosely(catalog, session, holder)
-						 : fc_session_depend(catalog, session, holder);
+		if (!fc_location_is_none(location))
+			code = depend_on_holder(catalog, segment, catalog->segments[location.segment]->session);
 	}
 	if (segment->start_block == 0 || code != FC_OK)
 		return code;

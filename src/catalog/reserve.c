@@ -405,18 +405,19 @@ static bool has_quota(const struct plan *plan)
 	return plan->owner != NULL && plan->owner->bytes_max > 0;
 }
 
-/* Bytes of the chunks of path blocks [start, end), in the segments that they would be now; 0 where nobody asks. One
- * that cannot be is refused when it is measured. */
+/* Of path blocks [start, end), in the segments that they would be now; UINT64_MAX when one of these cannot be. */
 static uint64_t blocks_chunks(struct plan *plan, enum fc_medium medium, uint64_t start, uint64_t end)
 {
-	uint64_t chunks = 0;
+	uint64_t sum = 0;
 	for (uint64_t next; start < end; start = next) {
 		next = segment_end(plan, medium, start, end);
-		chunks += segment_chunks(plan, medium, start, next);
+		uint64_t chunks = segment_chunks(plan, medium, start, next);
+		sum = sum + chunks < sum ? UINT64_MAX : sum + chunks;
 	}
-	return chunks;
+	return sum;
 }
 
+/* 0 where nobody asks. */
 static uint64_t blocks_bytes(struct plan *plan, enum fc_medium medium, uint64_t start, uint64_t end)
 {
 	uint64_t chunk_bytes = plan->catalog->arenas[medium].superblock.chunk_bytes;

@@ -26,10 +26,8 @@ static bool is_whole_on_medium(const struct fc_catalog *catalog, const struct fc
 static bool has_lost(const struct fc_catalog *catalog, struct fc_key entry_key)
 {
 	struct fc_location location = fc_index_find(&catalog->index, entry_key);
-	if (fc_location_is_none(location))
-		return true;
-	const struct fc_segment *holder = catalog->segments[location.segment];
-	return holder->is_refused || !catalog->arenas[holder->medium].is_durable;
+	const struct fc_segment *holder = fc_location_is_none(location) ? NULL : catalog->segments[location.segment];
+	return holder == NULL || holder->is_refused || !catalog->arenas[holder->medium].is_durable;
 }
 
 /* While the refused segments still have their names. */

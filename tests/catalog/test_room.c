@@ -128,6 +128,28 @@ static void who_else_has_the_path_is_held_too(void **state)
 	world_deinit(&world);
 }
 
+/* All of it is stored already, and is cut before the commit: then nothing was saved. */
+static void what_was_stored_already_and_is_gone_is_not_acknowledged(void **state)
+{
+	(void)state;
+	struct put put;
+	struct fc_path path = {0};
+	prepare(0, 16);
+	start();
+	assert_int_equal(save_blocks(1, 0, 6), 0);
+	put_init(&put, &world, 1, 1, keys[1], 6);
+	assert_int_equal(put_reserve(&put), 0);
+	assert_int_equal(put.reservation.grant_count, 0);
+	assert_int_equal(fc_catalog_match(world.catalog, keys[1], 6, 0, false, &path), 0);
+	fc_catalog_cut(world.catalog, path.placed[0].segment, 3);
+	fc_path_deinit(&path, &world.alloc);
+	assert_int_equal(put_commit(&put), FC_ENOENT);
+	world_check(&world);
+	assert_int_equal(depth(1), 3);
+	put_deinit(&put);
+	world_deinit(&world);
+}
+
 /* ---- refused before anybody goes ---- */
 
 static void a_turn_that_cannot_fit_takes_nobody(void **state)
@@ -344,6 +366,7 @@ int main(void)
 		cmocka_unit_test(what_was_just_saved_does_not_make_room_for_itself),
 		cmocka_unit_test(a_session_grows_until_it_is_refused_and_stays_what_it_is),
 		cmocka_unit_test(who_else_has_the_path_is_held_too),
+		cmocka_unit_test(what_was_stored_already_and_is_gone_is_not_acknowledged),
 		cmocka_unit_test(a_turn_that_cannot_fit_takes_nobody),
 		cmocka_unit_test(a_prompt_is_not_paid_for_by_a_turn_that_is_refused),
 		cmocka_unit_test(a_turn_absorbs_only_what_there_is_room_for_twice),
