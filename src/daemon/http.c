@@ -186,7 +186,7 @@ static enum MHD_Result on_readyz(const struct request *request)
 	const struct fc_daemon_view *view = take_view(request);
 	char silence[SILENCE_BYTES];
 	tell_silence(view, silence, sizeof(silence));
-	bool is_ready = fc_view_is_ready(view) && silence[0] == 0;
+	bool is_ready = fc_view_is_ready(view);
 	return answer_json(request, is_ready ? MHD_HTTP_OK : MHD_HTTP_SERVICE_UNAVAILABLE,
 			   json_pack("{s:b, s:s, s:s}", "ready", is_ready, "state", fc_daemon_state_text(view->state),
 				     "reason", silence[0] != 0 ? silence : view->reason));

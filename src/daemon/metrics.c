@@ -169,6 +169,12 @@ static void add_arenas(struct fc_text *text, const struct fc_daemon_view *view)
 		if (view->arenas[medium].is_there)
 			add_value(text, "flatcake_arena_largest_free_bytes", medium_label((enum fc_medium)medium),
 				  view->arenas[medium].largest_free_bytes);
+	add_head(text, "flatcake_arena_silent_seconds", GAUGE,
+		 "For how long the arena has not answered, if for longer than io_timeout.");
+	for (int medium = 0; medium < FC_MEDIUM_COUNT; medium++)
+		if (view->arenas[medium].is_there)
+			add_value(text, "flatcake_arena_silent_seconds", medium_label((enum fc_medium)medium),
+				  view->arenas[medium].silent_ns / 1000000000);
 	add_head(text, "flatcake_arena_fallback", GAUGE,
 		 "1 when the medium works by a fallback only; the log says which.");
 	for (int medium = 0; medium < FC_MEDIUM_COUNT; medium++)

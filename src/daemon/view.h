@@ -105,10 +105,11 @@ struct fc_daemon_view {
 	struct fc_view_counters counters;
 };
 
-/* Clients are served in full: it is in that state, and its arenas keep what is saved. */
+/* Clients are served in full, and the arenas keep what is saved and answer: what /readyz and the metric say. */
 static inline bool fc_view_is_ready(const struct fc_daemon_view *view)
 {
-	return view->state == FC_DAEMON_READY && view->reason[0] == '\0';
+	bool are_silent = view->arenas[FC_MEMORY].silent_ns > 0 || view->arenas[FC_SSD].silent_ns > 0;
+	return view->state == FC_DAEMON_READY && view->reason[0] == '\0' && !are_silent;
 }
 
 struct fc_daemon_callbacks {
