@@ -57,6 +57,7 @@ void fc_daemon_look_at_arena(struct fc_daemon *daemon, uint64_t now_ns)
 	uint64_t limit_ns = daemon->settings->config.io_timeout_ns;
 	if (arena->buffer == NULL)
 		return;
+	fc_locks_arena_answers(daemon->locks, !arena->is_asked); /* what was asked a second ago */
 	if (!arena->is_asked && !daemon->is_closing)
 		ask(daemon, now_ns);
 	if (!arena->is_asked || arena->is_silent || now_ns - arena->asked_ns < limit_ns)

@@ -21,6 +21,7 @@
 struct fc_locks {
 	int fd;       /* the daemon's own */
 	int arena_fd; /* borrowed; -1: none */
+	bool is_arena_silent;
 	uint64_t base;
 };
 
@@ -96,6 +97,11 @@ void fc_locks_close(struct fc_locks *locks)
 	free(locks);
 }
 
+void fc_locks_arena_answers(struct fc_locks *locks, bool does_answer)
+{
+	locks->is_arena_silent = !does_answer;
+}
+
 int fc_locks_mark(const struct fc_locks *locks, uint64_t number, int arena_fd, struct fc_error *error)
 {
 	struct flock lock = lock_on(locks, number, F_RDLCK);
@@ -135,6 +141,8 @@ static enum fc_lock_state worse(enum fc_lock_state a, enum fc_lock_state b)
 static enum fc_lock_state state_of(const struct fc_locks *locks, struct flock lock)
 {
 	if (is_held(locks->fd, lock))
+		return FC_LOCK_HELD;
+	if (locks->arena_fd >= 0 && locks->is_arena_silent)
 		return FC_LOCK_HELD;
 	return locks->arena_fd >= 0 && is_held(locks->arena_fd, lock) ? FC_LOCK_IN_FLIGHT : FC_LOCK_FREE;
 }

@@ -23,6 +23,10 @@ struct fc_locks;
 FC_MUST_USE int fc_locks_open(struct fc_locks **locks, const char *path, int arena_fd, struct fc_error *error);
 void fc_locks_close(struct fc_locks *locks); /* NULL is allowed */
 
+/* While the arena does not answer, its locks are not asked for, and count as held: on some file systems the question
+ * goes to the other side. */
+void fc_locks_arena_answers(struct fc_locks *locks, bool does_answer);
+
 /* A descriptor with the lock of a client, to be handed out and closed. `number` is used once in a run. */
 FC_MUST_USE int fc_locks_take(const struct fc_locks *locks, uint64_t number, int *fd, struct fc_error *error);
 /* Marks a descriptor of the SSD arena that is handed out to the same client. */

@@ -242,8 +242,10 @@ static bool is_over(const struct fc_daemon *daemon, struct fc_connection *connec
 	enum fc_lock_state state = fc_locks_state(daemon->locks, connection->spare.number);
 	if (state == FC_LOCK_FREE)
 		return true;
-	if (state == FC_LOCK_HELD)
+	if (state == FC_LOCK_HELD) {
+		connection->free_since_ns = 0; /* an arena that fell silent may have held commands back */
 		return false;
+	}
 	if (connection->free_since_ns == 0)
 		connection->free_since_ns = now_ns;
 	return now_ns - connection->free_since_ns >= IN_FLIGHT_NS;

@@ -11,6 +11,7 @@
 #include <sys/syscall.h>
 
 #define SECOND_NS 1000000000ull
+#define SHORT_NS (SECOND_NS / 4)
 #define ON_SSD 1
 #define IN_MEMORY 2
 
@@ -36,7 +37,7 @@ static void begin(struct scene *scene)
 	make_world(&scene->world);
 	scene->world.opts.ssd_path = scene->fs.arena;
 	scene->world.opts.memory_bytes = 4 * MIB;
-	scene->world.opts.io_timeout_ns = 3 * SECOND_NS;
+	scene->world.opts.io_timeout_ns = SECOND_NS;
 	store_world_open(&scene->world);
 	save_one(scene, ON_SSD);
 	save_one(scene, IN_MEMORY);
@@ -76,7 +77,7 @@ static struct fc_load_result load(struct scene *scene, uint64_t session, uint64_
 static void check_silence(struct scene *scene)
 {
 	silent_fs_stop(&scene->fs);
-	struct fc_load_result timed = load(scene, ON_SSD, SECOND_NS);
+	struct fc_load_result timed = load(scene, ON_SSD, SHORT_NS);
 	assert_int_equal(timed.code, FC_ETIMEOUT);
 	assert_int_equal(timed.blocks, 0);
 	assert_text(timed.error.text, "timeout_ns");
@@ -215,7 +216,7 @@ static void open_client(struct scene *scene, const struct daemon_world *daemon)
 	store_world_init(world, daemon->geometry, BLOCKS);
 	snprintf(world->address, sizeof(world->address), "unix:%s", daemon->socket);
 	world->opts.window_bytes = 4 * MIB;
-	world->opts.io_timeout_ns = 3 * SECOND_NS;
+	world->opts.io_timeout_ns = SECOND_NS;
 	store_world_open(world);
 }
 
@@ -231,8 +232,8 @@ static void begin_daemon(struct daemon_scene *scene)
 	silent_fs_mount(&scene->scene.fs);
 	daemon_world_init(&scene->daemon);
 	snprintf(scene->daemon.options[0], sizeof(scene->daemon.options[0]), "--ssd-path=%s", scene->scene.fs.arena);
-	setenv("FLATCAKE_IO_TIMEOUT", "3s", 1);
-	setenv("FLATCAKE_DRAIN_TIMEOUT", "5s", 1);
+	setenv("FLATCAKE_IO_TIMEOUT", "1s", 1);
+	setenv("FLATCAKE_DRAIN_TIMEOUT", "2s", 1);
 	daemon_world_start(&scene->daemon, NULL);
 	scene->port = read_port(&scene->daemon);
 	open_client(&scene->scene, &scene->daemon);
@@ -268,9 +269,9 @@ static void check_silent_daemon(struct daemon_scene *scene)
 	ask(scene, "/healthz", answer, sizeof(answer));
 	assert_text(answer, " 200 ");
 	assert_text(answer, scene->scene.fs.arena);
-	assert_int_equal(load(&scene->scene, ON_SSD, SECOND_NS).code, FC_ETIMEOUT);
+	assert_int_equal(load(&scene->scene, ON_SSD, SHORT_NS).code, FC_ETIMEOUT);
 	open_client(&other, &scene->daemon);
-	assert_int_equal(load(&other, ON_SSD, SECOND_NS).code, FC_ETIMEOUT);
+	assert_int_equal(load(&other, ON_SSD, SHORT_NS).code, FC_ETIMEOUT);
 	assert_int_equal(load(&other, IN_MEMORY, 0).blocks, BLOCKS);
 	close_client(&other);
 	assert_int_equal(kill(scene->daemon.pid, SIGTERM), 0);
