@@ -68,6 +68,7 @@ plants() { # NAME SEEDS OPTIONS...
 	late-twice        100
 	cut-on-error      100 --no-faults --fault read-error=0.02
 	unchecked-sync    100 --no-faults --fault removed=0.01
+	late-twice        50 --no-faults --fault late=0.02
 	END
 }
 
