@@ -4,8 +4,8 @@
  *  - Whether it answers is seen by a read of its first bytes, once a second, through the medium, which never waits. One
  *    that is under way for io_timeout makes the arena silent, until it returns.
  *  - A client's descriptor is opened before the client is there, and marked with the lock (locks.h) that it will have,
- *    by a thread of libuv's. A few lie in store, so that clients are let in while the arena is silent; then there are
- * no more, and who connects is told why.
+ *    by a thread of libuv's. A few lie in store, so that clients are let in while the arena is silent; when there are
+ *    no more, who connects is told why.
  *
  *     none --fc_daemon_open_arena()--> filling (one job at a time) --FC_DAEMON_SPARES are there--> full
  *                                         ^                                                         |
@@ -25,11 +25,6 @@
 
 #define BUFFER_ALIGN 65536u
 #define NS_PER_S 1000000000ull
-
-static const char *arena_path(const struct fc_daemon *daemon)
-{
-	return daemon->settings->config.ssd_path;
-}
 
 /* ---- does it answer? ---- */
 
@@ -156,7 +151,7 @@ int fc_daemon_open_arena(struct fc_daemon *daemon, struct fc_error *error)
 	struct fc_daemon_arena *arena = &daemon->arena;
 	if (daemon->media[FC_SSD] == NULL)
 		return FC_OK;
-	arena->path = arena_path(daemon);
+	arena->path = daemon->settings->config.ssd_path;
 	arena->buffer = aligned_alloc(BUFFER_ALIGN, BUFFER_ALIGN);
 	if (arena->buffer == NULL)
 		return fc_error_set(error, FC_ENOMEM, "%s: no memory", arena->path);
