@@ -67,6 +67,10 @@ enum fc_plant {
 	FC_PLANT_LATE_TWICE,             /* catalog/commit.c: who was told that it is late is told its end as well */
 	FC_PLANT_CUT_ON_ERROR,           /* core/local.c: what cannot be read is cut at once */
 	FC_PLANT_UNCHECKED_SYNC, /* sim/medium.c, as media/arena_file.c: a sync of a file that is lost succeeds */
+	FC_PLANT_GATE_IN_ORDER,      /* sched/gate.c: commands reach the medium in the order they came */
+	FC_PLANT_SAVE_BEFORE_LOAD,   /* sched/gate.c: what saves write goes before what loads read */
+	FC_PLANT_FULL_BESIDE,        /* sched/gate.c: beside a small load as much of a long one goes as ever */
+	FC_PLANT_LONG_EXPRESS,       /* core/loads.c: a long load takes the express stream */
 	FC_PLANT_COUNT
 };
 

@@ -12,8 +12,7 @@ static void end(struct fc_load_job *job)
 	if (job->is_stopping && job->code == FC_OK)
 		job->code = FC_ECANCELED;
 	job->commands = stream->commands;
-	stream->is_busy = false;
-	stream->job = NULL;
+	fc_stream_end(stream);
 	job->ended_cb(job);
 }
 
@@ -100,12 +99,12 @@ static void on_moved(struct fc_slot *slot)
 }
 
 /* Bytes can be wrong on their way and right where they lie. */
-static void read_again(struct fc_load_job *job, struct fc_slot *slot)
+static void read_again(struct fc_slot *slot)
 {
 	slot->is_second = true;
 	slot->copies_done = 0;
 	if (slot->io_count > 0)
-		fc_slot_move(slot, job->ssd);
+		fc_slot_move(slot);
 	else
 		fc_slot_copy(slot, FC_COPY_SCATTER, slot->part.copies, slot->part.copy_count);
 }
@@ -117,7 +116,7 @@ static void on_copied(struct fc_slot *slot)
 		job->code = slot->batch.result;
 	} else if (slot->batch.bad_first < slot->batch.copy_count && !fc_is_planted(FC_PLANT_SKIP_CHECKSUM)) {
 		if (!slot->is_second && !job->is_stopping) {
-			read_again(job, slot);
+			read_again(slot);
 			return;
 		}
 		/* The rest of the part is checked too, so that one match afterwards sees all of the damage in it. */
@@ -183,7 +182,7 @@ static int fill_slot(struct fc_load_job *job, struct fc_slot *slot)
 	slot->copies_done = 0;
 	slot->is_second = false;
 	if (slot->io_count > 0)
-		fc_slot_move(slot, job->ssd);
+		fc_slot_move(slot);
 	else
 		fc_slot_copy(slot, FC_COPY_SCATTER, slot->part.copies, slot->part.copy_count);
 	note_staging(job);
@@ -203,7 +202,6 @@ static void fill_slots(struct fc_load_job *job)
 
 int fc_load_job_start(struct fc_load_job *job, struct fc_stream *stream, struct fc_error *error)
 {
-	fc_check(!stream->is_busy && !fc_stream_is_moving(stream));
 	job->code = FC_OK;
 	job->bad_count = job->flickers = 0;
 	job->is_stopping = job->is_planned_out = false;
@@ -217,15 +215,13 @@ int fc_load_job_start(struct fc_load_job *job, struct fc_stream *stream, struct 
 	int code = fc_plan_start(&stream->plan, stream->opts.alloc, &job->plan, error);
 	if (code != FC_OK)
 		return code;
-	stream->is_busy = true;
-	stream->job = job;
-	stream->commands = 0;
+	fc_stream_begin(stream, job, job->place, job->plan.path->bytes[FC_SSD] > 0);
 	stream->on_moved = on_moved;
 	stream->on_copied = on_copied;
 	fill_slots(job);
 	if (fc_stream_is_moving(stream))
 		return FC_OK;
-	stream->is_busy = false;
+	fc_stream_end(stream);
 	return fc_error_set(error, job->code, "load: %s", fc_code_text(job->code));
 }
 

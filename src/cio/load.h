@@ -25,7 +25,7 @@ struct fc_bad_slice {
 struct fc_load_job {
 	/* set by the owner */
 	struct fc_plan_opts plan;
-	struct fc_media *ssd; /* may be NULL when the path has nothing there */
+	const struct fc_sched_item *place; /* in FC-MAS; may be NULL when the path has nothing on SSD */
 	void (*layer_cb)(struct fc_load_job *job, uint32_t layer);
 	void (*ended_cb)(struct fc_load_job *job);
 	/* results */

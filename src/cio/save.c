@@ -209,8 +209,7 @@ static void settle(struct fc_save_job *job)
 		return;
 	if (job->is_stopping && job->code == FC_OK)
 		job->code = FC_ECANCELED;
-	stream->is_busy = false;
-	stream->job = NULL;
+	fc_stream_end(stream);
 	job->ended_cb(job);
 }
 
@@ -218,7 +217,7 @@ static void on_moved(struct fc_slot *slot)
 {
 	struct fc_save_job *job = slot->stream->job;
 	if (slot->failure != FC_OK)
-		job->code = fc_io_explain(slot->media, slot->failed, &job->error);
+		job->code = fc_io_explain(slot->stream->opts.gate->media, slot->failed, &job->error);
 	slot->state = FC_SLOT_FREE;
 	settle(job);
 }
@@ -264,7 +263,7 @@ static int write_slot(struct fc_save_job *job, struct fc_slot *slot)
 	if (code != FC_OK)
 		return code;
 	job->bytes_written[FC_SSD] += end - begin;
-	fc_slot_move(slot, job->media[FC_SSD]);
+	fc_slot_move(slot);
 	return FC_OK;
 }
 
@@ -451,7 +450,7 @@ static uint32_t choose_block_bytes(const struct fc_save_job *job, uint64_t slot_
 
 int fc_save_job_start(struct fc_save_job *job, struct fc_stream *stream, struct fc_error *error)
 {
-	fc_check(!stream->is_busy && !fc_stream_is_moving(stream) && job->grant_count > 0);
+	fc_check(job->grant_count > 0);
 	job->code = FC_OK;
 	job->error = (struct fc_error){0};
 	job->is_source_bad = false;
@@ -462,16 +461,14 @@ int fc_save_job_start(struct fc_save_job *job, struct fc_stream *stream, struct 
 	job->block_bytes = choose_block_bytes(job, stream->slot_bytes);
 	job->bytes_written[FC_MEMORY] = job->bytes_written[FC_SSD] = 0;
 	job->stream = stream;
-	stream->is_busy = true;
-	stream->job = job;
-	stream->commands = 0;
+	fc_stream_begin(stream, job, NULL, true);
 	stream->on_moved = on_moved;
 	stream->on_copied = on_copied;
 	begin_segment(job);
 	fill_slots(job);
 	if (fc_stream_is_moving(stream))
 		return FC_OK;
-	stream->is_busy = false;
+	fc_stream_end(stream);
 	return fc_error_set(error, job->code, "save: %s", fc_code_text(job->code));
 }
 

@@ -38,7 +38,6 @@ struct fc_save_job {
 	const struct fc_path *sources;    /* stored blocks that may have to be copied */
 	const struct fc_placed *original; /* a spill: the segment in memory of the same shape */
 	uint8_t *memory_map;
-	struct fc_media *media[FC_MEDIUM_COUNT];
 	void (*ended_cb)(struct fc_save_job *job);
 	/* results */
 	int code;

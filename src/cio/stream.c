@@ -6,11 +6,6 @@
 /* The physical block of most devices, whatever they allow commands to be aligned to. */
 #define DEVICE_BLOCK_BYTES 4096u
 
-/* As much as keeps any one device busy with reading. What a slot would add to it waits for the first of these commands
- * to end: some devices (virtual ones above all) report what they have read only when nothing is left to do, and would
- * then let both slots be copied while they are idle. Writes are reported one by one. */
-#define READING_BYTES_ENOUGH (8ull << 20)
-
 void fc_stream_init(struct fc_stream *stream, const struct fc_stream_opts *opts, uint8_t *window)
 {
 	*stream =
@@ -33,31 +28,33 @@ void fc_stream_deinit(struct fc_stream *stream)
 	fc_plan_deinit(&stream->plan);
 }
 
-static void send(struct fc_slot *slot, struct fc_media *media)
+void fc_stream_begin(struct fc_stream *stream, void *job, const struct fc_sched_item *load, bool has_commands)
 {
-	for (uint64_t i = 0; i < slot->io_count; i++)
-		slot->stream->moving_bytes += slot->ios[i].io.bytes;
-	for (uint64_t i = 0; i < slot->io_count; i++)
-		fc_media_submit(media, &slot->ios[i].io);
+	fc_check(!stream->is_busy && !fc_stream_is_moving(stream));
+	stream->is_busy = true;
+	stream->job = job;
+	stream->commands = 0;
+	if (has_commands)
+		fc_gate_open(stream->opts.gate, &stream->line, load);
 }
 
-static void send_held(struct fc_stream *stream)
+void fc_stream_end(struct fc_stream *stream)
 {
-	struct fc_slot *slot = stream->held;
-	if (slot == NULL || (slot->ios[0].io.op == FC_IO_READ && stream->moving_bytes >= READING_BYTES_ENOUGH))
-		return;
-	stream->held = NULL;
-	send(slot, stream->held_media);
+	if (fc_link_is_linked(&stream->line.link))
+		fc_gate_close(&stream->line);
+	stream->is_busy = false;
+	stream->job = NULL;
 }
 
 /* Many an error is of the moment: a link that was reset, a command that the device lost. One that comes twice is told.
  */
 static void read_again(struct fc_slot_io *slot_io)
 {
+	struct fc_stream *stream = slot_io->slot->stream;
 	slot_io->is_second = true;
-	slot_io->slot->stream->moving_bytes += slot_io->io.bytes;
-	slot_io->slot->stream->commands++;
-	fc_media_submit(slot_io->slot->media, &slot_io->io);
+	stream->commands++;
+	fc_gate_add(&stream->line, &slot_io->io);
+	fc_gate_send(&stream->line, slot_io->io.bytes);
 }
 
 static void on_io(struct fc_io *io)
@@ -65,8 +62,7 @@ static void on_io(struct fc_io *io)
 	struct fc_slot_io *slot_io = fc_container_of(io, struct fc_slot_io, io);
 	struct fc_slot *slot = slot_io->slot;
 	slot->stream->completions++;
-	slot->stream->moving_bytes -= io->bytes;
-	send_held(slot->stream);
+	fc_gate_ended(&slot->stream->line, io);
 	bool is_short_allowed = fc_is_planted(FC_PLANT_SHORT_READ) && io->op == FC_IO_READ && io->result >= 0;
 	if (io->result != (int64_t)io->bytes && !is_short_allowed) {
 		if (io->op == FC_IO_READ && !slot_io->is_second) {
@@ -79,6 +75,14 @@ static void on_io(struct fc_io *io)
 	}
 	if (--slot->ios_open == 0)
 		slot->stream->on_moved(slot);
+}
+
+const struct fc_gate_line *fc_stream_line_of(const struct fc_io *io)
+{
+	if (io->done_cb != on_io)
+		return NULL;
+	const struct fc_slot_io *slot_io = fc_container_of(io, struct fc_slot_io, io);
+	return &slot_io->slot->stream->line;
 }
 
 /* How much of what is left goes into one command. Commands end at whole blocks of the device where they can: one that
@@ -113,20 +117,22 @@ int fc_slot_add_io(struct fc_slot *slot, enum fc_io_op op, uint64_t offset, uint
 	return FC_OK;
 }
 
-void fc_slot_move(struct fc_slot *slot, struct fc_media *media)
+void fc_slot_move(struct fc_slot *slot)
 {
+	struct fc_stream *stream = slot->stream;
+	uint64_t bytes = 0;
 	fc_check(slot->io_count > 0 && slot->ios_open == 0);
 	slot->state = FC_SLOT_MOVING;
-	slot->media = media;
 	slot->failure = FC_OK;
 	for (uint64_t i = 0; i < slot->io_count; i++)
 		slot->ios[i].is_second = slot->ios[i].is_bad = false;
 	slot->ios_open = slot->io_count;
-	slot->stream->commands += slot->io_count;
-	fc_check(slot->stream->held == NULL);
-	slot->stream->held = slot;
-	slot->stream->held_media = media;
-	send_held(slot->stream);
+	stream->commands += slot->io_count;
+	for (uint64_t i = 0; i < slot->io_count; i++) {
+		bytes += slot->ios[i].io.bytes;
+		fc_gate_add(&stream->line, &slot->ios[i].io);
+	}
+	fc_gate_send(&stream->line, bytes);
 }
 
 static void on_batch(struct fc_copy_batch *batch)

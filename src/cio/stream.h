@@ -5,11 +5,12 @@
  *
  * Slots are used in turn, so at most two parts, of at most two layers, are staged at any time; when both are busy the
  * next part waits. Nothing is ever cancelled for want of a buffer. Loads use streams to read, saves to write; a stream
- * serves one of them at a time. */
+ * serves one of them at a time. When their commands reach the medium is the gate's to say (sched/gate.h). */
 #ifndef FC_CIO_STREAM_H
 #define FC_CIO_STREAM_H
 
 #include "cio/plan.h"
+#include "sched/gate.h"
 
 #define FC_STREAM_SLOTS 2
 
@@ -27,7 +28,6 @@ struct fc_slot {
 	struct fc_part part; /* loads */
 	struct fc_slot_io *ios;
 	uint64_t io_room, io_count, ios_open;
-	struct fc_media *media; /* that they go to */
 	struct fc_copy_batch batch;
 	uint64_t copies_done;       /* of the part, after a bad one was skipped */
 	int failure;                /* code of some I/O of it; 0: none failed */
@@ -52,6 +52,7 @@ struct fc_stream_opts {
 	struct fc_device *device;
 	uint64_t window_bytes;   /* both slots */
 	uint64_t transfer_bytes; /* largest single command */
+	struct fc_gate *gate;    /* of the SSD */
 };
 
 struct fc_stream {
@@ -66,22 +67,26 @@ struct fc_stream {
 	void (*on_copied)(struct fc_slot *slot); /* its batch has ended */
 	uint64_t commands;                       /* of the present job */
 	uint64_t completions;                    /* of I/Os and copies, ever: shows that something moves */
-	uint64_t moving_bytes;                   /* with the medium */
-	struct fc_slot *held;                    /* its commands wait until less is moving */
-	struct fc_media *held_media;
+	struct fc_gate_line line;                /* its commands; open while it is busy, if it has any */
 };
 
 /* `window` is opts->window_bytes of the device's window memory, borrowed. */
 void fc_stream_init(struct fc_stream *stream, const struct fc_stream_opts *opts, uint8_t *window);
 void fc_stream_deinit(struct fc_stream *stream);
 
+/* Takes and releases the stream for a job. `load`: its place in FC-MAS, copied; NULL: a save. `has_commands` false:
+ * nothing of it is on SSD. */
+void fc_stream_begin(struct fc_stream *stream, void *job, const struct fc_sched_item *load, bool has_commands);
+void fc_stream_end(struct fc_stream *stream);
+
 /* Splits [offset, offset + bytes) of the medium into commands of at most transfer_bytes, appended to the slot's list.
  * FC_ENOMEM. */
 FC_MUST_USE int fc_slot_add_io(struct fc_slot *slot, enum fc_io_op op, uint64_t offset, uint64_t bytes,
 			       uint8_t *buffer);
-/* Sends the list, now or as soon as the other slot's commands have left the medium room for it; on_moved follows once
- * all have ended. The list must not be empty. */
-void fc_slot_move(struct fc_slot *slot, struct fc_media *media);
+/* Whose command it is; NULL: no stream's. */
+const struct fc_gate_line *fc_stream_line_of(const struct fc_io *io);
+/* Gives the list to the gate; on_moved follows once all have ended. The list must not be empty. */
+void fc_slot_move(struct fc_slot *slot);
 /* Sends copies [first, first + count); on_copied follows. */
 void fc_slot_copy(struct fc_slot *slot, enum fc_copy_direction direction, struct fc_copy *copies, uint64_t count);
 /* True while the medium or the device still works on a slot of the stream. */

@@ -3,6 +3,9 @@
 
 #include "base/plant.h"
 
+#define EXPRESS_WINDOW_BYTES (4ull << 20)
+#define PATIENCE_NS 10000000ull /* of a command that may go (sched/gate.h) */
+
 /* ---- open ---- */
 
 static uint32_t slot_align(const struct fc_core_opts *opts)
@@ -16,6 +19,22 @@ static uint64_t slot_bytes_min(const struct fc_geometry *geometry, uint32_t alig
 {
 	uint64_t area_bytes = fc_align_up(fc_catalog_area_bytes_min(geometry), align);
 	return fc_max_u64(fc_plan_slot_bytes_min(geometry, align), area_bytes + align);
+}
+
+/* Short loads need little, but one slice at least. */
+static uint64_t express_window_bytes(const struct fc_core_opts *opts)
+{
+	uint64_t slices_bytes = FC_STREAM_SLOTS * fc_plan_slot_bytes_min(opts->catalog.geometry, slot_align(opts));
+	uint64_t bytes = fc_align_up(fc_max_u64(EXPRESS_WINDOW_BYTES, slices_bytes),
+				     FC_STREAM_SLOTS * (uint64_t)slot_align(opts));
+	return fc_min_u64(bytes, opts->window_bytes);
+}
+
+static uint64_t window_bytes_of(const struct fc_core *core, const struct fc_worker *worker)
+{
+	if (worker == fc_core_copy_worker(core))
+		return 0;
+	return worker == fc_core_express_worker(core) ? express_window_bytes(&core->opts) : core->opts.window_bytes;
 }
 
 /* The longest layer that a slot takes with everything that reading (an interval's two ends, twice) and writing (whole
@@ -86,29 +105,30 @@ static int make_workers(struct fc_core *core)
 {
 	const struct fc_core_opts *opts = &core->opts;
 	uint32_t windowed = opts->load_streams + opts->save_streams;
-	core->worker_count = windowed + COPY_WORKERS;
-	core->windows_bytes = windowed * opts->window_bytes;
+	core->worker_count = windowed + EXPRESS_WORKERS + COPY_WORKERS;
+	core->windows_bytes = windowed * opts->window_bytes + express_window_bytes(opts);
 	core->windows = opts->device->ops->window_alloc(opts->device, core->windows_bytes);
 	if (core->windows == NULL)
 		return FC_ENOMEM;
 	core->workers = fc_alloc_zeroed(core->alloc, core->worker_count * sizeof(*core->workers));
 	if (core->workers == NULL)
 		return FC_ENOMEM;
+	struct fc_media *ssd = opts->catalog.media[FC_SSD];
+	fc_gate_init(&core->gate, ssd, opts->clock, fc_min_u64(PATIENCE_NS, opts->io_timeout_ns / 4));
 	uint8_t *window = core->windows;
 	for (uint32_t i = 0; i < core->worker_count; i++) {
-		bool is_copy_worker = i == opts->load_streams;
+		struct fc_worker *worker = &core->workers[i];
 		struct fc_stream_opts stream_opts = {
 			.alloc = core->alloc,
 			.device = opts->device,
-			.window_bytes = opts->window_bytes,
-			.transfer_bytes = opts->transfer_bytes,
+			.window_bytes = window_bytes_of(core, worker),
+			.transfer_bytes = fc_min_u64(opts->transfer_bytes, FC_GATE_COMMAND_BYTES),
+			.gate = &core->gate,
 		};
-		core->workers[i].core = core;
-		fc_stream_init(&core->workers[i].stream, &stream_opts, window);
-		if (!is_copy_worker)
-			window += opts->window_bytes;
+		worker->core = core;
+		fc_stream_init(&worker->stream, &stream_opts, window);
+		window += stream_opts.window_bytes;
 	}
-	struct fc_media *ssd = opts->catalog.media[FC_SSD];
 	if (ssd != NULL && ssd->ops->register_buffers != NULL)
 		(void)ssd->ops->register_buffers(ssd, core->windows,
 						 core->windows_bytes); /* slower without, and noted there */
@@ -268,7 +288,7 @@ static void check_progress(struct fc_core *core, uint64_t now_ns)
 	}
 	for (uint32_t i = 0; i < core->worker_count; i++) {
 		struct fc_worker *worker = &core->workers[i];
-		if (worker->progress != worker->stream.completions && i > core->opts.load_streams)
+		if (worker->progress != worker->stream.completions && i >= fc_core_first_save_worker(core))
 			core->save_progress_ns = now_ns;
 		if (worker->progress != worker->stream.completions || !worker->stream.is_busy) {
 			worker->progress = worker->stream.completions;
@@ -286,6 +306,7 @@ static void check_progress(struct fc_core *core, uint64_t now_ns)
 		}
 		worker->is_stuck = true;
 		core->stuck_count++;
+		fc_gate_give_up(&worker->stream.line);
 		if (worker->load != NULL)
 			fc_core_load_is_stuck(core, worker);
 		else if (worker->save != NULL)
@@ -313,6 +334,7 @@ unsigned fc_core_step(struct fc_core *core)
 		return count;
 	count += core->directory->ops->poll(core->directory);
 	uint64_t now_ns = fc_core_now_ns(core);
+	fc_gate_step(&core->gate);
 	check_progress(core, now_ns);
 	fc_core_check_looks(core, now_ns);
 	check_commits(core, now_ns);
@@ -338,6 +360,7 @@ static uint64_t commits_late_ns(const struct fc_core *core)
 uint64_t fc_core_wake_ns(const struct fc_core *core)
 {
 	uint64_t wake_ns = core->directory->ops->wake_ns(core->directory), limit_ns;
+	wake_ns = fc_min_u64(wake_ns, fc_gate_wake_ns(&core->gate));
 	if (!fc_list_is_empty(&core->save_queue) &&
 	    !fc_add_overflows(core->save_progress_ns, core->opts.io_timeout_ns, &limit_ns))
 		wake_ns = fc_min_u64(wake_ns, limit_ns);

@@ -11,6 +11,11 @@
  *      |-- nothing stored, or all in memory ------> READY ---take--> COPYING --> ENDED
  *      '-- some on SSD --> PREPARE --> READING --------------------> READY (data in place) ---take--> ENDED
  *
+ *   READING takes a stream: one of `load_streams`, or, when all of those are busy, the express stream. That one has a
+ * small window (4 MiB, or what one slice of the geometry needs) and only takes loads that are at most an eighth of
+ * whatever the others read, and of which one of its slots holds a layer on average. So a short load finds a stream
+ * however many long ones are under way, and however few streams there are.
+ *
  *   With `is_started_when_ready` a load is taken by itself. Damage found on the way cuts the session, and what cannot
  * be read is done without (directory.h); the load starts over with what is left, keeping its arrival time. Cancelling
  * ends it from any state; the lease ends with it.
@@ -40,6 +45,8 @@
 #include "sched/sched.h"
 
 struct fc_core;
+
+#define FC_CORE_EXPRESS_RATIO 8 /* how many times longer all others are than a load that takes the express stream */
 
 enum fc_load_state {
 	FC_LOAD_MATCHING = 1,
@@ -72,7 +79,8 @@ struct fc_core_load {
 	struct fc_worker *worker;
 	uint64_t started_ns;
 	uint32_t attempts;
-	bool is_taken; /* by fc_core_ready_take(), which hands out a load once */
+	bool is_taken;   /* by fc_core_ready_take(), which hands out a load once */
+	bool is_express; /* is read, or was, through the stream that long ones cannot take */
 	bool is_in_place, is_cancelled, is_freed;
 	bool is_worthless; /* nothing of its path can be had */
 	struct fc_load_result result;

@@ -14,11 +14,6 @@ static void release(struct fc_core *core, struct fc_path *path)
 		core->directory->ops->release(core->directory, path);
 }
 
-static struct fc_worker *copy_worker(struct fc_core *core)
-{
-	return &core->workers[core->opts.load_streams];
-}
-
 /* ---- the end of a load ---- */
 
 void fc_core_load_settle(struct fc_core *core, struct fc_core_load *load)
@@ -160,12 +155,13 @@ static void start_job(struct fc_core *core, struct fc_core_load *load, struct fc
 				.memory_map = fc_core_memory_map(core),
 				.gap_bytes = core->opts.gap_bytes,
 			},
-		.ssd = core->opts.catalog.media[FC_SSD],
+		.place = &load->sched,
 		.layer_cb = on_layer,
 		.ended_cb = on_ended,
 	};
 	worker->load = load;
 	load->worker = worker;
+	load->is_express = worker == fc_core_express_worker(core);
 	if (load->started_ns == 0)
 		load->started_ns = fc_core_now_ns(core);
 	worker->progress_ns = fc_core_now_ns(core);
@@ -249,22 +245,50 @@ static void route(struct fc_core *core, struct fc_core_load *load)
 	core->directory->ops->match(core->directory, &load->lookup);
 }
 
+static bool start_next(struct fc_core *core, struct fc_worker *worker, uint64_t bytes_max)
+{
+	struct fc_sched_item *item = fc_sched_take_prepare(&core->sched, fc_core_now_ns(core), bytes_max);
+	if (item == NULL)
+		return false;
+	struct fc_core_load *load = fc_container_of(item, struct fc_core_load, sched);
+	load->state = FC_LOAD_READING;
+	start_job(core, load, worker);
+	return true;
+}
+
+/* What the express stream takes: loads of which a slot holds a layer, more or less, and that are short beside whatever
+ * the other streams read. What is about as long will soon find one of them free. Nothing when all of them are stuck:
+ * that is the drive then. */
+static uint64_t express_bytes_max(const struct fc_core *core)
+{
+	uint64_t slot_bytes = fc_core_express_worker(core)->stream.slot_bytes;
+	uint64_t bytes = slot_bytes * core->opts.catalog.geometry->layer_count;
+	if (fc_core_are_stuck(core, 0, core->opts.load_streams))
+		return 0;
+	if (fc_is_planted(FC_PLANT_LONG_EXPRESS))
+		return UINT64_MAX;
+	for (uint32_t i = 0; i < core->opts.load_streams; i++)
+		if (core->workers[i].load != NULL)
+			bytes = fc_min_u64(bytes, core->workers[i].load->sched.ssd_bytes / FC_CORE_EXPRESS_RATIO);
+	return bytes;
+}
+
 void fc_core_dispatch_loads(struct fc_core *core)
 {
+	bool has_free_stream = false;
 	for (uint32_t i = 0; i < core->opts.load_streams; i++) {
 		struct fc_worker *worker = &core->workers[i];
-		if (worker->stream.is_busy)
-			continue;
-		struct fc_sched_item *item = fc_sched_take_prepare(&core->sched, fc_core_now_ns(core));
-		if (item == NULL)
-			break;
-		struct fc_core_load *load = fc_container_of(item, struct fc_core_load, sched);
-		load->state = FC_LOAD_READING;
-		start_job(core, load, worker);
+		while (!worker->stream.is_busy && start_next(core, worker, UINT64_MAX))
+			;
+		has_free_stream = has_free_stream || !worker->stream.is_busy;
 	}
-	while (!copy_worker(core)->stream.is_busy && !fc_list_is_empty(&core->copies)) {
+	struct fc_worker *express = fc_core_express_worker(core);
+	if (!has_free_stream && !express->stream.is_busy)
+		(void)start_next(core, express, express_bytes_max(core));
+	struct fc_worker *copier = fc_core_copy_worker(core);
+	while (!copier->stream.is_busy && !fc_list_is_empty(&core->copies)) {
 		struct fc_core_load *load = fc_container_of(fc_list_pop(&core->copies), struct fc_core_load, copy_link);
-		start_job(core, load, copy_worker(core));
+		start_job(core, load, copier);
 	}
 }
 
@@ -331,7 +355,8 @@ int fc_core_load_submit(struct fc_core *core, const struct fc_load_opts *opts, c
 	load->started_ns = 0;
 	load->attempts = 0;
 	load->worker = NULL;
-	load->is_in_place = load->is_taken = load->is_cancelled = load->is_freed = load->is_worthless = false;
+	load->is_in_place = load->is_taken = load->is_express = load->is_cancelled = load->is_freed = false;
+	load->is_worthless = false;
 	load->core = core;
 	load->result = (struct fc_load_result){0};
 	load->sched.arrival_ns = opts->arrival_ns == 0 ? now_ns : opts->arrival_ns;

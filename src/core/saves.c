@@ -161,7 +161,6 @@ static void set_job(struct fc_core *core, struct fc_worker *worker, const struct
 		.grant_count = reservation->grant_count,
 		.sources = &reservation->sources,
 		.memory_map = fc_core_memory_map(core),
-		.media = {core->opts.catalog.media[FC_MEMORY], core->opts.catalog.media[FC_SSD]},
 	};
 	worker->progress_ns = fc_core_now_ns(core);
 }
@@ -292,8 +291,7 @@ static void start_spill(struct fc_core *core, struct fc_worker *worker)
 
 void fc_core_dispatch_saves(struct fc_core *core)
 {
-	uint32_t first = core->opts.load_streams + COPY_WORKERS;
-	for (uint32_t i = first; i < core->worker_count; i++) {
+	for (uint32_t i = fc_core_first_save_worker(core); i < core->worker_count; i++) {
 		struct fc_worker *worker = &core->workers[i];
 		while (!worker->stream.is_busy && !fc_list_is_empty(&core->save_queue)) {
 			struct fc_core_save *save =
@@ -313,7 +311,7 @@ void fc_core_dispatch_saves(struct fc_core *core)
 void fc_core_check_save_queue(struct fc_core *core, uint64_t now_ns)
 {
 	bool is_late = now_ns - core->save_progress_ns >= core->opts.io_timeout_ns;
-	if (!is_late && !fc_core_are_stuck(core, core->opts.load_streams + COPY_WORKERS, core->worker_count))
+	if (!is_late && !fc_core_are_stuck(core, fc_core_first_save_worker(core), core->worker_count))
 		return;
 	fc_list_for_each_safe(link, &core->save_queue)
 	{

@@ -4,6 +4,7 @@
 
 #include "core/core.h"
 
+#define EXPRESS_WORKERS 1u
 #define COPY_WORKERS 1u
 
 /* A stream and whom it serves. The job lives here and not in the request, because an I/O that never returns outlives
@@ -39,7 +40,8 @@ struct fc_core {
 	struct fc_sched sched;
 	uint8_t *windows;
 	uint64_t windows_bytes;
-	struct fc_worker *workers; /* load_streams, then one for copies from memory, then save_streams */
+	struct fc_gate gate;
+	struct fc_worker *workers; /* load_streams, the express one, one for copies from memory, save_streams */
 	uint32_t worker_count;
 
 	struct fc_core_load *load_pool;
@@ -76,6 +78,18 @@ static inline uint8_t *fc_core_memory_map(const struct fc_core *core)
 {
 	const struct fc_media *memory = core->opts.catalog.media[FC_MEMORY];
 	return memory == NULL ? NULL : memory->map;
+}
+static inline struct fc_worker *fc_core_express_worker(const struct fc_core *core)
+{
+	return &core->workers[core->opts.load_streams];
+}
+static inline struct fc_worker *fc_core_copy_worker(const struct fc_core *core)
+{
+	return &core->workers[core->opts.load_streams + EXPRESS_WORKERS];
+}
+static inline uint32_t fc_core_first_save_worker(const struct fc_core *core)
+{
+	return core->opts.load_streams + EXPRESS_WORKERS + COPY_WORKERS;
 }
 /* True when all of workers [first, end) wait for an I/O that never returned. */
 bool fc_core_are_stuck(const struct fc_core *core, uint32_t first, uint32_t end);

@@ -35,6 +35,7 @@ struct fc_copy_batch {
 	uint64_t bad_first; /* out: index of the first copy whose checksum differs, or copy_count */
 	int result;         /* out: 0, or a negative FC_E... code when the device itself failed */
 	void (*done_cb)(struct fc_copy_batch *batch);
+	uint64_t device_private[3]; /* the device's while in flight */
 };
 
 struct fc_device;

@@ -1,6 +1,9 @@
-/* The CPU that copies is the CPU that would wait, so a batch is done inside poll(), and only one in each: what the
- * batch's end sets free is handed to the disk before the next one keeps the CPU busy. Two slots of a window whose reads
- * ended together would otherwise be copied both while the disk waits.
+/* The CPU that copies is the CPU that would wait, so copies are done inside poll(), and only PIECE_BYTES in each: what
+ * has ended on the disk meanwhile is seen, and what may go there is sent, before the next piece keeps the CPU busy.
+ *
+ * Pieces are taken by turns from the batch that came first and from the one with the least left. So a small load's
+ * batch never waits for the end of a long one's, which may take milliseconds, and none starves. Of two batches of one
+ * stream the first comes first either way, so that its slot is free to be read into as early as can be.
  *
  * The slice's checksum is always taken over the bytes as they are read for the copy, so what was checked is what
  * arrived, even if another process scribbles over the arena meanwhile. */
@@ -19,12 +22,14 @@
 #define PREFETCH_BYTES_MAX 512
 #define LOOKAHEAD_SLICES 8
 #define LOOKAHEAD_BYTES 8192
+#define PIECE_BYTES (256ull << 10)
 
 struct host_device {
 	struct fc_device device;
 	uint64_t magic;
 	const struct fc_copy_kernel *kernel;
 	struct fc_link waiting; /* batches to be done, in the order they came */
+	bool is_turn_of_least;
 };
 
 static struct host_device *host_device_of(struct fc_device *device)
@@ -59,15 +64,6 @@ static bool slice_init(struct fc_copy_hash *slice, const struct fc_copy *copy, e
 	slice->source_stride_bytes = is_gather ? paged->piece_stride_bytes : slice->piece_bytes;
 	slice->destination_stride_bytes = is_gather ? slice->piece_bytes : paged->piece_stride_bytes;
 	return true;
-}
-
-static bool is_larger_than_caches(const struct fc_copy_batch *batch)
-{
-	uint64_t bytes = 0;
-
-	for (uint64_t i = 0; i < batch->copy_count && bytes < FC_HOST_STREAMING_BYTES; i++)
-		bytes += batch->copies[i].bytes;
-	return bytes >= FC_HOST_STREAMING_BYTES;
 }
 
 /* Asks for what the copy will stumble over: the first bytes of its source, since no hardware foresees the jump to them,
@@ -121,16 +117,19 @@ static void check_or_store(struct fc_copy_batch *batch, uint64_t index, uint64_t
 		batch->bad_first = fc_min_u64(batch->bad_first, index);
 }
 
-static void run_batch(struct host_device *host, struct fc_copy_batch *batch)
+/* What a batch keeps in its device_private. */
+enum { COPIES_DONE, BYTES_LEFT, IS_LARGER_THAN_CACHES };
+
+/* Copies until PIECE_BYTES are done, or the batch is. */
+static void run_piece(struct host_device *host, struct fc_copy_batch *batch)
 {
 	bool is_gather = batch->direction == FC_COPY_GATHER;
 	uint64_t *bytes_moved = is_gather ? &host->device.bytes_gathered : &host->device.bytes_scattered;
-	bool is_streaming = host->kernel != NULL && is_larger_than_caches(batch);
-	struct lookahead ahead = {.batch = batch};
+	bool is_streaming = host->kernel != NULL && batch->device_private[IS_LARGER_THAN_CACHES];
+	uint64_t i = batch->device_private[COPIES_DONE], piece_bytes = 0;
+	struct lookahead ahead = {.batch = batch, .end = i};
 
-	batch->result = 0;
-	batch->bad_first = batch->copy_count;
-	for (uint64_t i = 0; i < batch->copy_count; i++) {
+	for (; i < batch->copy_count && piece_bytes < PIECE_BYTES && batch->result == 0; i++) {
 		look_ahead(&ahead, i);
 		if (!ahead.is_valid[i % LOOKAHEAD_SLICES]) {
 			batch->result = FC_EINVAL;
@@ -141,27 +140,60 @@ static void run_batch(struct host_device *host, struct fc_copy_batch *batch)
 		const struct fc_copy_hash *slice = &ahead.slices[i % LOOKAHEAD_SLICES];
 		check_or_store(batch, i,
 			       fc_copy_hash(host->kernel, slice, is_streaming && bytes >= STREAMING_SLICE_BYTES_MIN));
-		*bytes_moved += bytes;
+		piece_bytes += bytes;
 	}
 	if (is_streaming)
 		host->kernel->flush();
+	*bytes_moved += piece_bytes;
+	batch->device_private[COPIES_DONE] = i;
+	batch->device_private[BYTES_LEFT] -= piece_bytes;
 }
 
 static void host_submit(struct fc_device *device, struct fc_copy_batch *batch)
 {
 	struct host_device *host = host_device_of(device);
+	uint64_t bytes = 0;
+
+	for (uint64_t i = 0; i < batch->copy_count; i++)
+		bytes += batch->copies[i].bytes;
+	batch->device_private[COPIES_DONE] = 0;
+	batch->device_private[BYTES_LEFT] = bytes;
+	batch->device_private[IS_LARGER_THAN_CACHES] = bytes >= FC_HOST_STREAMING_BYTES;
+	batch->result = 0;
+	batch->bad_first = batch->copy_count;
 	fc_list_push(&host->waiting, &batch->link);
+}
+
+static struct fc_copy_batch *batch_of(struct fc_link *link)
+{
+	return fc_container_of(link, struct fc_copy_batch, link);
+}
+
+static struct fc_copy_batch *choose_batch(struct host_device *host)
+{
+	struct fc_copy_batch *chosen = batch_of(host->waiting.next);
+
+	fc_list_for_each(link, &host->waiting)
+	{
+		struct fc_copy_batch *batch = batch_of(link);
+		if (host->is_turn_of_least && batch->device_private[BYTES_LEFT] < chosen->device_private[BYTES_LEFT])
+			chosen = batch;
+	}
+	host->is_turn_of_least = !host->is_turn_of_least;
+	return chosen;
 }
 
 static unsigned host_poll(struct fc_device *device)
 {
 	struct host_device *host = host_device_of(device);
-	struct fc_link *link = fc_list_pop(&host->waiting);
 
-	if (link == NULL)
+	if (fc_list_is_empty(&host->waiting))
 		return 0;
-	struct fc_copy_batch *batch = fc_container_of(link, struct fc_copy_batch, link);
-	run_batch(host, batch);
+	struct fc_copy_batch *batch = choose_batch(host);
+	run_piece(host, batch);
+	if (batch->device_private[COPIES_DONE] < batch->copy_count && batch->result == 0)
+		return 1;
+	fc_list_remove(&batch->link);
 	batch->done_cb(batch);
 	return 1;
 }

@@ -50,14 +50,14 @@ static uint64_t wait_of(const struct fc_sched_item *item, uint64_t now_ns)
 }
 
 /* Compares wait_a / size_a with wait_b / size_b without rounding. */
-static bool goes_before(const struct fc_sched_item *a, const struct fc_sched_item *b, uint64_t now_ns)
+bool fc_sched_goes_before(const struct fc_sched_item *a, const struct fc_sched_item *b, uint64_t now_ns)
 {
 	unsigned __int128 left = (unsigned __int128)wait_of(a, now_ns) * b->ssd_bytes;
 	unsigned __int128 right = (unsigned __int128)wait_of(b, now_ns) * a->ssd_bytes;
 	return left != right ? left > right : arrived_before(a, b);
 }
 
-struct fc_sched_item *fc_sched_take_prepare(struct fc_sched *sched, uint64_t now_ns)
+struct fc_sched_item *fc_sched_take_prepare(struct fc_sched *sched, uint64_t now_ns, uint64_t bytes_max)
 {
 	/* Priorities cross as time passes, so there is no order to keep; the queue is as long as requests_max at most.
 	 */
@@ -65,7 +65,10 @@ struct fc_sched_item *fc_sched_take_prepare(struct fc_sched *sched, uint64_t now
 	fc_list_for_each(link, &sched->prepare)
 	{
 		struct fc_sched_item *item = item_of(link);
-		if (best == NULL || (goes_before(item, best, now_ns) && !fc_is_planted(FC_PLANT_PREPARE_IN_ORDER)))
+		if (item->ssd_bytes > bytes_max)
+			continue;
+		if (best == NULL ||
+		    (fc_sched_goes_before(item, best, now_ns) && !fc_is_planted(FC_PLANT_PREPARE_IN_ORDER)))
 			best = item;
 	}
 	if (best != NULL)

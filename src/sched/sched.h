@@ -41,13 +41,16 @@ void fc_sched_number(struct fc_sched *sched, struct fc_sched_item *item);
 void fc_sched_add_ready(struct fc_sched *sched, struct fc_sched_item *item);
 void fc_sched_add_prepare(struct fc_sched *sched, struct fc_sched_item *item);
 
-/* Takes the item to be read next, or NULL. */
-struct fc_sched_item *fc_sched_take_prepare(struct fc_sched *sched, uint64_t now_ns);
+/* Takes the item to be read next of those that are no larger, or NULL. */
+struct fc_sched_item *fc_sched_take_prepare(struct fc_sched *sched, uint64_t now_ns, uint64_t bytes_max);
 /* Takes the ready item that arrived first, or NULL. */
 struct fc_sched_item *fc_sched_take_ready(struct fc_sched *sched);
 
 void fc_sched_remove_ready(struct fc_sched *sched, struct fc_sched_item *item);
 void fc_sched_remove_prepare(struct fc_sched *sched, struct fc_sched_item *item);
+
+/* Whether `a` is read before `b`: in the prepare queue, and at the gate (gate.h). */
+bool fc_sched_goes_before(const struct fc_sched_item *a, const struct fc_sched_item *b, uint64_t now_ns);
 
 /* The number itself, for people: 1 + seconds / GiB. */
 double fc_sched_priority(const struct fc_sched_item *item, uint64_t now_ns);

@@ -306,15 +306,18 @@ static bool was_waiting(const struct fc_sim_client *client)
 	       client->load->attempts == client->seen_attempts;
 }
 
-/* 1 + wait / size, compared without rounding; equal ones by arrival. */
-static bool may_go_before(const struct fc_sched_item *a, const struct fc_sched_item *b, uint64_t now_ns)
+/* The express stream is for what is short beside all that the others read. */
+static void check_express(struct fc_sim *sim, const struct fc_sim_client *started)
 {
-	uint64_t wait_a = now_ns > a->arrival_ns ? now_ns - a->arrival_ns : 0;
-	uint64_t wait_b = now_ns > b->arrival_ns ? now_ns - b->arrival_ns : 0;
-	unsigned __int128 left = (unsigned __int128)wait_a * b->ssd_bytes;
-	unsigned __int128 right = (unsigned __int128)wait_b * a->ssd_bytes;
-	return left > right || (left == right && (a->arrival_ns < b->arrival_ns ||
-						  (a->arrival_ns == b->arrival_ns && a->sequence < b->sequence)));
+	for (uint32_t i = 0; i < sim->settings.client_count; i++) {
+		const struct fc_sim_client *other = &sim->clients[i];
+		if (other->process != started->process || other->load == NULL ||
+		    other->load->state != FC_LOAD_READING || other->load->is_express)
+			continue;
+		if (started->load->sched.ssd_bytes > other->load->sched.ssd_bytes / FC_CORE_EXPRESS_RATIO)
+			fc_sim_broken(&sim->notes, "client %u takes the express stream, but client %u reads no more",
+				      started->number, other->number);
+	}
 }
 
 static void check_order(struct fc_sim *sim, const struct fc_sim_client *started)
@@ -324,7 +327,10 @@ static void check_order(struct fc_sim *sim, const struct fc_sim_client *started)
 		const struct fc_sim_client *other = &sim->clients[i];
 		if (other->process != started->process || !was_waiting(other) || other->load->state != FC_LOAD_PREPARE)
 			continue;
-		if (!may_go_before(&started->load->sched, &other->load->sched, now_ns))
+		/* What is too long for the express stream waits for another. */
+		if (started->load->is_express && other->load->sched.ssd_bytes > started->load->sched.ssd_bytes)
+			continue;
+		if (!fc_sim_may_go_before(&started->load->sched, &other->load->sched, now_ns))
 			fc_sim_broken(&sim->notes, "client %u is read before client %u, against the priority",
 				      started->number, other->number);
 	}
@@ -373,6 +379,8 @@ void fc_sim_check_after_step(struct fc_sim *sim, struct fc_sim_process *process)
 			fc_sim_broken(&sim->notes, "client %u: the load starts over for ever", client->number);
 		if (was_waiting(client) && client->load->state == FC_LOAD_READING)
 			check_order(sim, client);
+		if (was_waiting(client) && client->load->state == FC_LOAD_READING && client->load->is_express)
+			check_express(sim, client);
 		if (client->is_fresh)
 			check_fresh(sim, client);
 	}

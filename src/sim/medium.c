@@ -170,6 +170,7 @@ static void submit(struct fc_sim_medium *medium, struct fc_media *via, struct fc
 
 static void sim_submit(struct fc_media *media, struct fc_io *io)
 {
+	fc_sim_order_check(&medium_of(media)->order, medium_of(media)->notes, io);
 	submit(medium_of(media), media, io);
 }
 
@@ -394,6 +395,7 @@ static struct fc_sim_front *front_of(struct fc_media *media)
 
 static void front_submit(struct fc_media *media, struct fc_io *io)
 {
+	fc_sim_order_check(&front_of(media)->order, front_of(media)->medium->notes, io);
 	submit(front_of(media)->medium, media, io);
 }
 
@@ -603,6 +605,7 @@ static void end_flights(struct fc_sim_medium *medium, const struct fc_media *via
 void fc_sim_medium_kill(struct fc_sim_medium *medium)
 {
 	end_flights(medium, &medium->media);
+	medium->order = (struct fc_sim_order){0};
 	medium->media.is_new = !medium->opts.is_durable;
 	if (!medium->opts.is_durable)
 		memset(medium->image, 0, medium->media.bytes);

@@ -25,6 +25,7 @@
 #include "media/media.h"
 #include "sim/fault.h"
 #include "sim/note.h"
+#include "sim/order.h"
 
 #define FC_SIM_QUEUE_DEPTH_MAX 32u
 #define FC_SIM_NEVER_NS UINT64_MAX
@@ -75,6 +76,7 @@ struct fc_sim_place {
 
 struct fc_sim_medium {
 	struct fc_media media;
+	struct fc_sim_order order; /* of what comes through the medium's own interface */
 	struct fc_sim_medium_opts opts;
 	struct fc_sim_notes *notes;
 	const struct fc_sim_faults *faults;
@@ -106,6 +108,7 @@ struct fc_sim_medium {
 struct fc_sim_front {
 	struct fc_media media;
 	struct fc_sim_medium *medium;
+	struct fc_sim_order order;
 };
 
 /* NULL without memory. */

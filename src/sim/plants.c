@@ -65,6 +65,10 @@ static const char *const names[FC_PLANT_COUNT] = {
 	[FC_PLANT_LATE_TWICE] = "late-twice",
 	[FC_PLANT_CUT_ON_ERROR] = "cut-on-error",
 	[FC_PLANT_UNCHECKED_SYNC] = "unchecked-sync",
+	[FC_PLANT_GATE_IN_ORDER] = "gate-in-order",
+	[FC_PLANT_SAVE_BEFORE_LOAD] = "save-before-load",
+	[FC_PLANT_FULL_BESIDE] = "full-beside",
+	[FC_PLANT_LONG_EXPRESS] = "long-express",
 };
 
 const char *fc_sim_plant_name(int plant)

@@ -23,6 +23,7 @@ struct stream_world {
 	struct fc_device *device;
 	uint8_t *window;
 	uint64_t window_bytes;
+	struct fc_gate gate;
 	struct fc_stream stream;
 	struct engine engine;
 	struct fc_target target;
@@ -34,6 +35,13 @@ struct stream_world {
 	uint32_t layers[LAYERS_SEEN_MAX]; /* announced, in order */
 	unsigned layer_count;
 };
+
+/* Time stands still: the gate has no patience (0), so that every line has a command with the medium. */
+static inline uint64_t stream_world_now(void *context)
+{
+	(void)context;
+	return 1;
+}
 
 /* The catalog is open; window of two slots of `slot_bytes`, commands of at most 1024 bytes. */
 static inline void stream_world_init_with(struct stream_world *world, struct fc_geometry geometry, uint64_t slot_bytes,
@@ -47,7 +55,8 @@ static inline void stream_world_init_with(struct stream_world *world, struct fc_
 	world->window_bytes = FC_STREAM_SLOTS * slot_bytes;
 	world->window = world->device->ops->window_alloc(world->device, world->window_bytes);
 	assert_non_null(world->window);
-	struct fc_stream_opts opts = {&world->world.alloc, world->device, world->window_bytes, 1024};
+	fc_gate_init(&world->gate, &world->world.media[FC_SSD]->media, (struct fc_clock){stream_world_now, world}, 0);
+	struct fc_stream_opts opts = {&world->world.alloc, world->device, world->window_bytes, 1024, &world->gate};
 	fc_stream_init(&world->stream, &opts, world->window);
 	engine_init(&world->engine, &geometry, BLOCKS, 1);
 	world->target.layers = world->engine.layers;

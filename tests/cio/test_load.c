@@ -27,6 +27,7 @@ static void store_turns(struct stream_world *world, const uint64_t *ends, uint64
 
 static int start(struct stream_world *world)
 {
+	static const struct fc_sched_item place = {.ssd_bytes = 1};
 	engine_wipe(&world->engine);
 	world->end_count = world->layer_count = 0;
 	world->load = (struct fc_load_job){
@@ -39,7 +40,7 @@ static int start(struct stream_world *world)
 				.memory_map = world->world.media[FC_MEMORY]->image,
 				.gap_bytes = 1,
 			},
-		.ssd = &world->world.media[FC_SSD]->media,
+		.place = &place,
 		.layer_cb = on_layer,
 		.ended_cb = on_ended,
 	};

@@ -19,7 +19,6 @@ static int start(struct stream_world *world, struct put *put)
 		.target = &world->target,
 		.sources = &put->reservation.sources,
 		.memory_map = world->world.media[FC_MEMORY]->image,
-		.media = {&world->world.media[FC_MEMORY]->media, &world->world.media[FC_SSD]->media},
 		.ended_cb = on_ended,
 	};
 	return fc_save_job_start(&world->save, &world->stream, NULL);
@@ -281,7 +280,6 @@ static int start_spill(struct stream_world *world, struct put *put, const struct
 		.grant_count = put->reservation.grant_count,
 		.original = &from->placed[0],
 		.memory_map = world->world.media[FC_MEMORY]->image,
-		.media = {&world->world.media[FC_MEMORY]->media, &world->world.media[FC_SSD]->media},
 		.ended_cb = on_ended,
 	};
 	return fc_save_job_start(&world->save, &world->stream, NULL);

@@ -161,6 +161,42 @@ static void full_windows_make_the_next_load_wait_and_priority_says_which(void **
 	core_world_deinit(&world);
 }
 
+/* One stream, and a load that takes it: a short one finds the express stream, one of half the size does not. */
+static void a_short_load_passes_a_long_one_that_has_the_only_stream(void **state)
+{
+	(void)state;
+	struct core_world world;
+	struct fc_key keys[3][32];
+	struct fc_core_load *loads[3];
+	const uint64_t counts[3] = {32, 16, 2};
+	core_world_init(&world, geometry_plain(100), 0, 64);
+	world.opts.load_streams = 1;
+	assert_int_equal(core_world_open(&world), 0);
+	for (uint64_t i = 0; i < 3; i++) {
+		path_keys(i + 1, 0, keys[i], 32);
+		assert_int_equal(core_world_save(&world, i + 1, 0, keys[i], counts[i]).code, 0);
+	}
+	world.event_count = 0;
+	world.ssd.is_holding[FC_IO_READ] = true;
+	for (uint64_t i = 0; i < 3; i++) {
+		struct fc_load_opts opts = core_world_load_opts(&world, keys[i], counts[i]);
+		loads[i] = core_world_submit_load(&world, &opts);
+		core_world_settle(&world);
+	}
+	assert_int_equal(loads[0]->state, FC_LOAD_READING);
+	assert_false(loads[0]->is_express);
+	assert_int_equal(loads[1]->state, FC_LOAD_PREPARE);
+	assert_int_equal(loads[2]->state, FC_LOAD_READING);
+	assert_true(loads[2]->is_express);
+	hold_media_release(&world.ssd);
+	core_world_settle(&world);
+	for (uint64_t i = 0; i < 3; i++) {
+		assert_int_equal(loads[i]->result.blocks, counts[i]);
+		fc_core_load_free(world.core, loads[i]);
+	}
+	core_world_deinit(&world);
+}
+
 static void a_load_stops_where_it_is_told_to(void **state)
 {
 	(void)state;
@@ -776,6 +812,7 @@ int main(void)
 		cmocka_unit_test(the_ready_queue_is_in_order_of_arrival_whatever_the_disk_took),
 		cmocka_unit_test(a_history_that_is_not_stored_is_ready_at_once_with_nothing),
 		cmocka_unit_test(full_windows_make_the_next_load_wait_and_priority_says_which),
+		cmocka_unit_test(a_short_load_passes_a_long_one_that_has_the_only_stream),
 		cmocka_unit_test(a_load_stops_where_it_is_told_to),
 		cmocka_unit_test(a_load_can_be_cancelled_in_every_state),
 		cmocka_unit_test(cancelling_what_has_ended_only_takes_it_out_of_the_queue),

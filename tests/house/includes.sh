@@ -9,8 +9,8 @@ rules() {
 	base     pure   base
 	format   pure   base format
 	catalog  pure   base format catalog clock/clock.h media/media.h device/device.h
-	cio      pure   base format catalog cio clock/clock.h media/media.h device/device.h
-	sched    pure   base format cio sched clock/clock.h media/media.h device/device.h
+	cio      pure   base format catalog cio sched clock/clock.h media/media.h device/device.h
+	sched    pure   base sched clock/clock.h media/media.h
 	clock    system base clock
 	host     system base host
 	media    system base format host media clock/clock.h

@@ -28,7 +28,7 @@ static struct fc_sched_item item(uint64_t arrival_s, uint64_t ssd_bytes)
 
 static void assert_next_prepare(uint64_t now_s, const struct fc_sched_item *wanted)
 {
-	assert_ptr_equal(fc_sched_take_prepare(&sched, now_s * SECOND_NS), wanted);
+	assert_ptr_equal(fc_sched_take_prepare(&sched, now_s * SECOND_NS, UINT64_MAX), wanted);
 }
 
 static void priority_is_one_plus_seconds_waited_per_gib(void **state)
@@ -109,7 +109,7 @@ static void sizes_beyond_any_double_are_compared_exactly(void **state)
 	struct fc_sched_item larger = item(0, (1ull << 53) + 1), smaller = item(0, 1ull << 53);
 	fc_sched_add_prepare(&sched, &larger);
 	fc_sched_add_prepare(&sched, &smaller);
-	assert_ptr_equal(fc_sched_take_prepare(&sched, UINT64_MAX), &smaller);
+	assert_ptr_equal(fc_sched_take_prepare(&sched, UINT64_MAX, UINT64_MAX), &smaller);
 	fc_sched_remove_prepare(&sched, &larger);
 }
 

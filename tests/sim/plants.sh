@@ -69,6 +69,10 @@ plants() { # NAME SEEDS OPTIONS...
 	cut-on-error      100 --no-faults --fault read-error=0.02
 	unchecked-sync    100 --no-faults --fault removed=0.01
 	late-twice        50 --no-faults --fault late=0.02
+	gate-in-order     100
+	save-before-load  50
+	full-beside       600
+	long-express      50
 	END
 }
 
