@@ -5,6 +5,7 @@
 #define NS_PER_S 1000000000ull
 #define BUSY_NS 3000000ull
 #define BUSY_ANSWERS 4          /* of the quickest kind that `busy` lasts for */
+#define ALONE_NS NS_PER_S       /* after a small load */
 #define SPAN_BYTES (8ull << 20) /* that one measurement goes over */
 
 void fc_gate_init(struct fc_gate *gate, struct fc_media *media, struct fc_clock clock, uint64_t patience_ns)
@@ -23,12 +24,6 @@ void fc_gate_open(struct fc_gate *gate, struct fc_gate_line *line, const struct 
 	}
 	fc_list_init(&line->waiting);
 	fc_list_push(&gate->lines, &line->link);
-}
-
-void fc_gate_close(struct fc_gate_line *line)
-{
-	fc_check(fc_list_is_empty(&line->waiting) && line->in_flight_count == 0);
-	fc_list_remove(&line->link);
 }
 
 static struct fc_gate_line *line_of(struct fc_link *link)
@@ -50,10 +45,11 @@ static uint64_t moved_in(uint64_t bytes_per_s, uint64_t ns)
 
 uint64_t fc_gate_busy_bytes(const struct fc_gate *gate)
 {
-	if (gate->bytes_per_s == 0)
-		return FC_GATE_BUSY_MAX;
 	uint64_t bytes = moved_in(gate->bytes_per_s, fc_max_u64(BUSY_NS, BUSY_ANSWERS * gate->quickest_ns));
-	return fc_min_u64(fc_max_u64(bytes, FC_GATE_BUSY_MIN), FC_GATE_BUSY_MAX);
+	if (gate->bytes_per_s == 0)
+		bytes = FC_GATE_BUSY_MAX;
+	bytes = fc_min_u64(fc_max_u64(bytes, FC_GATE_BUSY_MIN), FC_GATE_BUSY_MAX);
+	return gate->is_alone ? FC_GATE_ALONE_FACTOR * bytes : bytes;
 }
 
 uint64_t fc_gate_beside_bytes(const struct fc_gate *gate)
@@ -94,6 +90,23 @@ static void measure_speed(struct fc_gate *gate, uint64_t bytes, uint64_t now_ns)
 		gate->bytes_per_s = gate->bytes_per_s == 0 ? bytes_per_s : gate->bytes_per_s / 2 + bytes_per_s / 2;
 	}
 	begin_span(gate, now_ns);
+}
+
+/* ---- who is about ---- */
+
+static bool is_small(const struct fc_gate_line *line)
+{
+	return line->is_load && line->item.ssd_bytes < FC_GATE_ALONE_MAX;
+}
+
+static void look_for_small(struct fc_gate *gate, uint64_t now_ns)
+{
+	fc_list_for_each(link, &gate->lines)
+	{
+		if (is_small(line_of(link)))
+			gate->small_seen_ns = now_ns;
+	}
+	gate->is_alone = gate->small_seen_ns == 0 || now_ns - gate->small_seen_ns >= ALONE_NS;
 }
 
 /* ---- in which order ---- */
@@ -211,6 +224,7 @@ void fc_gate_step(struct fc_gate *gate)
 	if (fc_list_is_empty(&gate->lines))
 		return;
 	uint64_t now_ns = fc_clock_now_ns(&gate->clock);
+	look_for_small(gate, now_ns);
 	send_impatient(gate, now_ns);
 	for (;;) {
 		struct fc_gate_line *line = next_line(gate, now_ns);
@@ -219,6 +233,13 @@ void fc_gate_step(struct fc_gate *gate)
 		send(line, now_ns);
 	}
 	gate->is_busy = gate->in_flight_count > 0;
+}
+
+void fc_gate_close(struct fc_gate_line *line)
+{
+	fc_check(fc_list_is_empty(&line->waiting) && line->in_flight_count == 0);
+	look_for_small(line->gate, fc_clock_now_ns(&line->gate->clock));
+	fc_list_remove(&line->link);
 }
 
 void fc_gate_add(struct fc_gate_line *line, struct fc_io *io)

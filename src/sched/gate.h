@@ -20,15 +20,18 @@
  *   Progress  A line whose commands have waited for `patience_ns` and that has none with the medium may send one,
  *             whatever the others do. So nobody starves, and a command that never returns holds up its own line alone.
  *
- *   busy      what the drive moves in 3 ms, or in four times the quickest answer to a read that was alone there, if
- * that is longer; 1 to 8 MiB. Some devices, virtual ones above all, report what they have done only when nothing is
- * left to do: they idle until this side has heard of it and sent more, which is short beside 3 ms. beside    what it
- * moves during the quickest answer; 512 KiB at least. Waiting for so much no more than doubles the time of a read that
- * finds the drive idle.
+ *   busy      What the drive moves in 3 ms, or in four times the quickest answer to a read that was alone there, if
+ *             that is longer; 1 to 8 MiB. Three times as much once no load of less than that was there for a second.
+ *   beside    What it moves during the quickest answer; 512 KiB at least. Waiting for so much no more than doubles the
+ *             time of a read that finds the drive idle.
  *
- * The speed is that of spans in which commands had to wait for room; until one is over, `busy` is 8 MiB. A small
- * command is charged with FC_GATE_COST_MIN: drives count those by number. No more commands go than the medium runs at
- * once, and to a drive with nothing to do any may go.
+ * Why three times: some devices, virtual ones above all, report what they have done only when nothing is left to do,
+ * and idle until this side has heard of it and sent more. The rarer the better; a small load that comes waits for all
+ * of it, but once in a second.
+ *
+ * The speed is that of spans in which commands had to wait for room; until one is over, the drive passes for fast. A
+ * small command is charged with FC_GATE_COST_MIN: drives count those by number. No more commands go than the medium
+ * runs at once, and to a drive with nothing to do any may go.
  *
  * What else uses the medium passes by: headers, table pages and syncs of commits, which are few and small and have a
  * save waiting for them, and whatever is read to open or to verify.
@@ -45,6 +48,8 @@
 #define FC_GATE_COST_MIN (32ull << 10)
 #define FC_GATE_BUSY_MIN (1ull << 20)
 #define FC_GATE_BUSY_MAX (8ull << 20)
+#define FC_GATE_ALONE_FACTOR 3 /* of `busy`, while nobody small is about */
+#define FC_GATE_ALONE_MAX (FC_GATE_ALONE_FACTOR * FC_GATE_BUSY_MAX)
 #define FC_GATE_BESIDE_MIN (512ull << 10)
 #define FC_GATE_WRITE_SHARE 4
 
@@ -52,8 +57,10 @@ struct fc_gate {
 	struct fc_media *media; /* NULL: no SSD, no commands */
 	struct fc_clock clock;
 	uint64_t patience_ns;
-	struct fc_link lines; /* that are open, in the order they were opened */
-	bool is_busy;         /* since it last had nothing to do */
+	struct fc_link lines;   /* that are open, in the order they were opened */
+	uint64_t small_seen_ns; /* when a small load was there last; 0: never */
+	bool is_alone;          /* that is so long ago that nobody small is about */
+	bool is_busy;           /* since it last had nothing to do */
 	uint64_t in_flight_cost, in_flight_count;
 	uint64_t write_credit;   /* bytes that saves may write before the next load */
 	uint64_t bytes_per_s;    /* of the drive when it is busy; 0: not known yet */

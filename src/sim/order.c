@@ -63,7 +63,7 @@ static void check_loads(struct fc_sim_notes *notes, const struct fc_gate_line *l
 	const struct fc_gate *gate = line->gate;
 	uint64_t now_ns = fc_clock_now_ns(&gate->clock);
 	struct with_medium sum = count_with_medium(gate);
-	if (sum.count > 1 && sum.cost > FC_GATE_BUSY_MAX)
+	if (sum.count > 1 && sum.cost > FC_GATE_ALONE_MAX)
 		fc_sim_broken(notes, "gate: %llu bytes are with the medium", (unsigned long long)sum.cost);
 	fc_list_for_each(link, &gate->lines)
 	{

@@ -53,6 +53,7 @@ static int setup(void **state)
 	drive.media = (struct fc_media){.ops = &drive_ops, .queue_depth = 64};
 	now_ns = 1000 * MS_NS;
 	fc_gate_init(&gate, &drive.media, (struct fc_clock){tell_now, NULL}, PATIENCE_NS);
+	gate.small_seen_ns = now_ns;
 	return 0;
 }
 
@@ -123,6 +124,26 @@ static void no_more_goes_than_keeps_a_drive_busy(void **state)
 	assert_int_equal(bytes_there(), FC_GATE_BUSY_MAX); /* nothing is known of the drive yet */
 	end_one(&load);
 	assert_int_equal(bytes_there(), FC_GATE_BUSY_MAX);
+}
+
+static void more_goes_while_nobody_small_is_about(void **state)
+{
+	(void)state;
+	static struct user load, small;
+	open_load(&load, 64 * MIB);
+	ask(&load, 48, MIB);
+	now_ns += 999 * MS_NS;
+	fc_gate_step(&gate);
+	assert_int_equal(bytes_there(), FC_GATE_BUSY_MAX);
+	now_ns += MS_NS;
+	fc_gate_step(&gate);
+	assert_int_equal(bytes_there(), FC_GATE_ALONE_MAX);
+	open_load(&small, 2 * MIB);
+	now_ns += 100 * MS_NS;
+	for (int i = 0; i < 20; i++)
+		end_one(&load);
+	assert_int_equal(bytes_there(), 4 * MIB); /* for a small one is there */
+	assert_false(gate.is_alone);
 }
 
 static void the_smaller_load_goes_first(void **state)
@@ -311,6 +332,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(no_more_goes_than_keeps_a_drive_busy, setup),
+		cmocka_unit_test_setup(more_goes_while_nobody_small_is_about, setup),
 		cmocka_unit_test_setup(the_smaller_load_goes_first, setup),
 		cmocka_unit_test_setup(a_large_load_that_has_waited_long_goes_first, setup),
 		cmocka_unit_test_setup(beside_a_small_load_little_of_a_long_one_goes, setup),
