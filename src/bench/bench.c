@@ -20,6 +20,7 @@ static const struct fc_bench_measurement measurements[] = {
 	{"load", "read one session from SSD", fc_bench_load},
 	{"save", "write one session to SSD", fc_bench_save},
 	{"interleaved", "read sessions that were written turn by turn, all at once", fc_bench_interleaved},
+	{"mixed", "short loads while a long load or save is under way, in one process and in two", fc_bench_mixed},
 	{"memory", "read one session from memory", fc_bench_memory},
 	{"lookup", "the index: look-ups and bytes", fc_bench_lookup},
 	{"open", "open a large arena, and match a long history in it", fc_bench_open},

@@ -15,7 +15,7 @@
 
 #include "base/error.h"
 
-#define FC_BENCH_ROWS_MAX 32
+#define FC_BENCH_ROWS_MAX 64
 #define FC_BENCH_NOTE_BYTES 256
 #define FC_BENCH_PATH_BYTES 4352
 
@@ -112,6 +112,7 @@ double fc_bench_cpu_seconds(void); /* of this process, all threads, user and sys
 int fc_bench_load(struct fc_bench *bench, struct fc_error *error) FC_MUST_USE;
 int fc_bench_save(struct fc_bench *bench, struct fc_error *error) FC_MUST_USE;
 int fc_bench_interleaved(struct fc_bench *bench, struct fc_error *error) FC_MUST_USE;
+int fc_bench_mixed(struct fc_bench *bench, struct fc_error *error) FC_MUST_USE;
 int fc_bench_memory(struct fc_bench *bench, struct fc_error *error) FC_MUST_USE;
 int fc_bench_lookup(struct fc_bench *bench, struct fc_error *error) FC_MUST_USE;
 int fc_bench_open(struct fc_bench *bench, struct fc_error *error) FC_MUST_USE;

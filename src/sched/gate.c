@@ -8,9 +8,10 @@
 #define ALONE_NS NS_PER_S       /* after a small load */
 #define SPAN_BYTES (8ull << 20) /* that one measurement goes over */
 
-void fc_gate_init(struct fc_gate *gate, struct fc_media *media, struct fc_clock clock, uint64_t patience_ns)
+void fc_gate_init(struct fc_gate *gate, struct fc_media *media, struct fc_clock clock, uint64_t patience_ns,
+		  bool is_shared)
 {
-	*gate = (struct fc_gate){.media = media, .clock = clock, .patience_ns = patience_ns};
+	*gate = (struct fc_gate){.media = media, .clock = clock, .patience_ns = patience_ns, .is_shared = is_shared};
 	fc_list_init(&gate->lines);
 }
 
@@ -106,7 +107,8 @@ static void look_for_small(struct fc_gate *gate, uint64_t now_ns)
 		if (is_small(line_of(link)))
 			gate->small_seen_ns = now_ns;
 	}
-	gate->is_alone = gate->small_seen_ns == 0 || now_ns - gate->small_seen_ns >= ALONE_NS;
+	bool is_long_ago = gate->small_seen_ns == 0 || now_ns - gate->small_seen_ns >= ALONE_NS;
+	gate->is_alone = is_long_ago && !gate->is_shared;
 }
 
 /* ---- in which order ---- */

@@ -21,9 +21,9 @@
  *             whatever the others do. So nobody starves, and a command that never returns holds up its own line alone.
  *
  *   busy      What the drive moves in 3 ms, or in four times the quickest answer to a read that was alone there, if
- *             that is longer; 1 to 8 MiB. Three times as much once no load of less than that was there for a second.
- *   beside    What it moves during the quickest answer; 512 KiB at least. Waiting for so much no more than doubles the
- *             time of a read that finds the drive idle.
+ *             that is longer; 1 to 8 MiB. Three times as much once no load of less than that was there for a second,
+ * where no other process uses the drive. beside    What it moves during the quickest answer; 512 KiB at least. Waiting
+ * for so much no more than doubles the time of a read that finds the drive idle.
  *
  * Why three times: some devices, virtual ones above all, report what they have done only when nothing is left to do,
  * and idle until this side has heard of it and sent more. The rarer the better; a small load that comes waits for all
@@ -57,6 +57,7 @@ struct fc_gate {
 	struct fc_media *media; /* NULL: no SSD, no commands */
 	struct fc_clock clock;
 	uint64_t patience_ns;
+	bool is_shared;         /* other processes read there too, and who is about in those cannot be seen */
 	struct fc_link lines;   /* that are open, in the order they were opened */
 	uint64_t small_seen_ns; /* when a small load was there last; 0: never */
 	bool is_alone;          /* that is so long ago that nobody small is about */
@@ -83,7 +84,8 @@ struct fc_gate_line {
 	uint64_t waiting_since_ns; /* with nothing in flight */
 };
 
-void fc_gate_init(struct fc_gate *gate, struct fc_media *media, struct fc_clock clock, uint64_t patience_ns);
+void fc_gate_init(struct fc_gate *gate, struct fc_media *media, struct fc_clock clock, uint64_t patience_ns,
+		  bool is_shared);
 
 /* `load` is the place of a load in FC-MAS, copied; NULL: a save or a spill. */
 void fc_gate_open(struct fc_gate *gate, struct fc_gate_line *line, const struct fc_sched_item *load);

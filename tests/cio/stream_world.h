@@ -55,7 +55,8 @@ static inline void stream_world_init_with(struct stream_world *world, struct fc_
 	world->window_bytes = FC_STREAM_SLOTS * slot_bytes;
 	world->window = world->device->ops->window_alloc(world->device, world->window_bytes);
 	assert_non_null(world->window);
-	fc_gate_init(&world->gate, &world->world.media[FC_SSD]->media, (struct fc_clock){stream_world_now, world}, 0);
+	fc_gate_init(&world->gate, &world->world.media[FC_SSD]->media, (struct fc_clock){stream_world_now, world}, 0,
+		     false);
 	struct fc_stream_opts opts = {&world->world.alloc, world->device, world->window_bytes, 1024, &world->gate};
 	fc_stream_init(&world->stream, &opts, world->window);
 	engine_init(&world->engine, &geometry, BLOCKS, 1);

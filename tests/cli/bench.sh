@@ -12,7 +12,7 @@ mkdir "$work/disk"
 	complain "the benchmark failed: $(cat "$work/err")"
 [ -z "$(ls -A "$work/disk")" ] || complain "left behind: $(ls -A "$work/disk")"
 
-rows='load planned-runs cpu save interleaved memory lookup key-bytes open match capacity churn full shared-load daemon-start shared-match shared-match-p99 matches clients trace-read trace-segments trace-written'
+rows='load planned-runs cpu save interleaved mixed-load mixed-load-worst mixed-save mixed-save-worst mixed-long mixed-shared mixed-shared-worst memory lookup key-bytes open match capacity churn full shared-load daemon-start shared-match shared-match-p99 matches clients trace-read trace-segments trace-written'
 command -v fio >/dev/null && has_fio=1 || has_fio=0
 # The file has one key a line; an array's numbers stand alone on theirs.
 awk -v has_fio=$has_fio -v wanted="$rows" '
@@ -24,7 +24,7 @@ awk -v has_fio=$has_fio -v wanted="$rows" '
 			complain("value " value ", pass " pass)
 		if (runs != (is_trace ? 0 : name ~ /^(capacity|churn)$/ ? 1 : 2))
 			complain(runs " runs")
-		if (peer_runs != (needs_fio || name ~ /^(cpu|memory|full|shared-load)$/ ? 2 : 0))
+		if (peer_runs != (needs_fio || name ~ /^(cpu|memory|full|shared-load|mixed-.*)$/ ? 2 : 0))
 			complain(peer_runs " runs of the peer")
 		if (keys != " name value unit goal target pass runs_unit runs peer_runs note")
 			complain("keys are" keys)

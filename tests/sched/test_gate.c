@@ -52,7 +52,7 @@ static int setup(void **state)
 	memset(&drive, 0, sizeof(drive));
 	drive.media = (struct fc_media){.ops = &drive_ops, .queue_depth = 64};
 	now_ns = 1000 * MS_NS;
-	fc_gate_init(&gate, &drive.media, (struct fc_clock){tell_now, NULL}, PATIENCE_NS);
+	fc_gate_init(&gate, &drive.media, (struct fc_clock){tell_now, NULL}, PATIENCE_NS, false);
 	gate.small_seen_ns = now_ns;
 	return 0;
 }
@@ -144,6 +144,17 @@ static void more_goes_while_nobody_small_is_about(void **state)
 		end_one(&load);
 	assert_int_equal(bytes_there(), 4 * MIB); /* for a small one is there */
 	assert_false(gate.is_alone);
+}
+
+static void where_others_read_too_somebody_small_may_always_be_about(void **state)
+{
+	(void)state;
+	static struct user load;
+	gate.is_shared = true;
+	now_ns += 2000 * MS_NS;
+	open_load(&load, 64 * MIB);
+	ask(&load, 48, MIB);
+	assert_int_equal(bytes_there(), FC_GATE_BUSY_MAX);
 }
 
 static void the_smaller_load_goes_first(void **state)
@@ -333,6 +344,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(no_more_goes_than_keeps_a_drive_busy, setup),
 		cmocka_unit_test_setup(more_goes_while_nobody_small_is_about, setup),
+		cmocka_unit_test_setup(where_others_read_too_somebody_small_may_always_be_about, setup),
 		cmocka_unit_test_setup(the_smaller_load_goes_first, setup),
 		cmocka_unit_test_setup(a_large_load_that_has_waited_long_goes_first, setup),
 		cmocka_unit_test_setup(beside_a_small_load_little_of_a_long_one_goes, setup),
