@@ -255,11 +255,14 @@ struct fc_store_opts {
 				   */
 
 	/* FC-CIO and FC-MAS */
-	uint32_t streams;      /* loads from SSD that run at once, each with a window of its own; 1 to FC_STREAMS_MAX */
-	uint64_t window_bytes; /* one stream's double buffer, FC_WINDOW_BYTES_MIN to _MAX, in multiples of 8 KiB; a
-				  layer that exceeds half of it is read in parts */
-	uint64_t gap_bytes;    /* gaps smaller than this are read through; up to FC_GAP_BYTES_MAX */
-	uint64_t transfer_bytes; /* largest single command, up to FC_TRANSFER_BYTES_MAX; 0: what the device takes */
+	uint32_t streams;        /* loads from SSD that run at once, each with a window of its own; 1 to FC_STREAMS_MAX.
+				    One more, with a window of 4 MiB (or what one slice needs, or `window_bytes` if
+				    that is less), is for loads that are short beside all of those */
+	uint64_t window_bytes;   /* one stream's double buffer, FC_WINDOW_BYTES_MIN to _MAX, in multiples of 8 KiB; a
+				    layer that exceeds half of it is read in parts. Two further windows are for saves */
+	uint64_t gap_bytes;      /* gaps smaller than this are read through; up to FC_GAP_BYTES_MAX */
+	uint64_t transfer_bytes; /* largest single command, up to FC_TRANSFER_BYTES_MAX, and never more than 1 MiB; 0:
+				    what the device takes */
 	uint32_t queue_depth;    /* commands in flight on the SSD, 1 to FC_QUEUE_DEPTH_MAX */
 	uint32_t requests_max;   /* loads and saves that may exist at once, 1 to FC_REQUESTS_MAX */
 	/* How long I/O may stand still, FC_IO_TIMEOUT_NS_MIN to _MAX. Whoever waits for I/O of which nothing has ended

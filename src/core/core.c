@@ -115,7 +115,7 @@ static int make_workers(struct fc_core *core)
 		return FC_ENOMEM;
 	struct fc_media *ssd = opts->catalog.media[FC_SSD];
 	fc_gate_init(&core->gate, ssd, opts->clock, fc_min_u64(PATIENCE_NS, opts->io_timeout_ns / 4),
-		     opts->directory != NULL);
+		     opts->is_ssd_shared);
 	uint8_t *window = core->windows;
 	for (uint32_t i = 0; i < core->worker_count; i++) {
 		struct fc_worker *worker = &core->workers[i];

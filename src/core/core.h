@@ -127,6 +127,7 @@ struct fc_core_opts {
 	struct fc_clock clock;
 	uint32_t load_streams, save_streams;
 	uint64_t window_bytes, gap_bytes, transfer_bytes;
+	bool is_ssd_shared;    /* other processes read and write it too */
 	uint32_t requests_max; /* loads, and as many saves */
 	uint64_t io_timeout_ns;
 	/* Something happened to a request; called from inside fc_core_step() or the call that caused it, must not call

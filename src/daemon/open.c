@@ -147,6 +147,7 @@ static int open_core(struct fc_daemon *daemon, struct fc_error *error)
 	opts.device = daemon->device;
 	/* What moves bytes here is spilling, one segment at a time. */
 	opts.load_streams = opts.save_streams = opts.requests_max = 1;
+	opts.is_ssd_shared = true;
 	opts.event_cb = on_core_event;
 	opts.context = daemon;
 	return fc_core_open(&daemon->core, &opts, fc_daemon_on_opened, error);

@@ -49,7 +49,8 @@ uint64_t fc_gate_busy_bytes(const struct fc_gate *gate)
 	uint64_t bytes = moved_in(gate->bytes_per_s, fc_max_u64(BUSY_NS, BUSY_ANSWERS * gate->quickest_ns));
 	if (gate->bytes_per_s == 0)
 		bytes = FC_GATE_BUSY_MAX;
-	bytes = fc_min_u64(fc_max_u64(bytes, FC_GATE_BUSY_MIN), FC_GATE_BUSY_MAX);
+	bytes = fc_min_u64(fc_max_u64(bytes, FC_GATE_BUSY_MIN),
+			   gate->is_shared ? FC_GATE_SHARED_MAX : FC_GATE_BUSY_MAX);
 	return gate->is_alone ? FC_GATE_ALONE_FACTOR * bytes : bytes;
 }
 

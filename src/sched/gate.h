@@ -20,10 +20,13 @@
  *   Progress  A line whose commands have waited for `patience_ns` and that has none with the medium may send one,
  *             whatever the others do. So nobody starves, and a command that never returns holds up its own line alone.
  *
- *   busy      What the drive moves in 3 ms, or in four times the quickest answer to a read that was alone there, if
- *             that is longer; 1 to 8 MiB. Three times as much once no load of less than that was there for a second,
- * where no other process uses the drive. beside    What it moves during the quickest answer; 512 KiB at least. Waiting
- * for so much no more than doubles the time of a read that finds the drive idle.
+ * `busy` is what the drive moves in 3 ms, or in four times the quickest answer to a read that was alone there, if that
+ * is longer; 1 to 8 MiB. It is three times as much once no load of less than that was there for a second. Where other
+ * processes read too it is 4 MiB at most, ever: who is about in those cannot be seen, and what each of them keeps there
+ * adds up.
+ *
+ * `beside` is what the drive moves during the quickest answer; 512 KiB at least. Waiting for so much no more than
+ * doubles the time of a read that finds the drive idle.
  *
  * Why three times: some devices, virtual ones above all, report what they have done only when nothing is left to do,
  * and idle until this side has heard of it and sent more. The rarer the better; a small load that comes waits for all
@@ -48,6 +51,7 @@
 #define FC_GATE_COST_MIN (32ull << 10)
 #define FC_GATE_BUSY_MIN (1ull << 20)
 #define FC_GATE_BUSY_MAX (8ull << 20)
+#define FC_GATE_SHARED_MAX (4ull << 20)
 #define FC_GATE_ALONE_FACTOR 3 /* of `busy`, while nobody small is about */
 #define FC_GATE_ALONE_MAX (FC_GATE_ALONE_FACTOR * FC_GATE_BUSY_MAX)
 #define FC_GATE_BESIDE_MIN (512ull << 10)

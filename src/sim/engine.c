@@ -82,6 +82,7 @@ static void open_core(struct fc_sim *sim, struct fc_sim_engine *engine)
 	struct fc_core_opts opts;
 	fc_sim_core_opts(sim, process, &opts);
 	opts.directory = fc_client_directory(engine->client);
+	opts.is_ssd_shared = true;
 	opts.key_salt = welcome->key_salt;
 	opts.catalog.area_bytes_max = welcome->area_bytes_max;
 	for (int medium = 0; medium < FC_MEDIUM_COUNT; medium++)

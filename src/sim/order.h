@@ -4,8 +4,8 @@
  *  - of loads that FC-MAS puts behind it, nothing,
  *  - of saves and spills, one byte of every FC_GATE_WRITE_SHARE that are read,
  *  - and one command of each line that has waited for the gate's patience without any.
- * What was with the medium when it came is FC_GATE_ALONE_MAX and a command of each line at most; while it is being read,
- * the larger of `beside` and its own longest part. */
+ * What was with the medium when it came is FC_GATE_ALONE_MAX and a command of each line at most; while it is being
+ * read, the larger of `beside` and its own longest part. */
 #ifndef FC_SIM_ORDER_H
 #define FC_SIM_ORDER_H
 

@@ -111,6 +111,7 @@ static void use_remote(const struct fc_store *store, struct fc_core_opts *core_o
 {
 	struct fc_client *client = fc_remote_client(store->remote);
 	core_opts->directory = fc_client_directory(client);
+	core_opts->is_ssd_shared = true;
 	core_opts->key_salt = fc_client_welcome(client)->key_salt;
 	core_opts->catalog.area_bytes_max = fc_client_welcome(client)->area_bytes_max;
 }

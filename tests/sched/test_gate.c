@@ -154,7 +154,7 @@ static void where_others_read_too_somebody_small_may_always_be_about(void **stat
 	now_ns += 2000 * MS_NS;
 	open_load(&load, 64 * MIB);
 	ask(&load, 48, MIB);
-	assert_int_equal(bytes_there(), FC_GATE_BUSY_MAX);
+	assert_int_equal(bytes_there(), FC_GATE_SHARED_MAX);
 }
 
 static void the_smaller_load_goes_first(void **state)
