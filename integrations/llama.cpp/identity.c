@@ -71,14 +71,14 @@ static void describe_layout(const struct fc_llama *bridge, const struct llama_co
 {
 	const struct llama_model *model = llama_get_model(bridge->context);
 	snprintf(text, text_bytes,
-		 "llama.cpp %s, ggml %s %s, rows; rope %d scaling %d base %.9g scale %.9g; yarn %.9g %.9g %.9g %.9g %u; context %u; "
+		 "llama.cpp %s, ggml %s %s, rows; rope %d scaling %d base %.9g scale %.9g; yarn %.9g %.9g %.9g %.9g "
+		 "%u; context %u; "
 		 "attention %d; causal; block %u",
 		 llama_version(), ggml_version(), ggml_commit(), (int)llama_model_rope_type(model),
-		 (int)params->rope_scaling_type,
-		 (double)params->rope_freq_base, (double)params->rope_freq_scale, (double)params->yarn_ext_factor,
-		 (double)params->yarn_attn_factor, (double)params->yarn_beta_fast, (double)params->yarn_beta_slow,
-		 params->yarn_orig_ctx, llama_n_ctx_seq(bridge->context), (int)params->attention_type,
-		 bridge->geometry.block_tokens);
+		 (int)params->rope_scaling_type, (double)params->rope_freq_base, (double)params->rope_freq_scale,
+		 (double)params->yarn_ext_factor, (double)params->yarn_attn_factor, (double)params->yarn_beta_fast,
+		 (double)params->yarn_beta_slow, params->yarn_orig_ctx, llama_n_ctx_seq(bridge->context),
+		 (int)params->attention_type, bridge->geometry.block_tokens);
 }
 
 static void describe_types(const struct state_shape *shape, char *text, size_t text_bytes)
