@@ -60,7 +60,7 @@ test: deps
 	@JOBS=$(JOBS) tests/run
 
 chaos: all
-	FLATCAKE=$(CURDIR)/$(FLATCAKE) FLATCAKED=$(CURDIR)/$(FLATCAKE)d CLIENTS=$(or $(CLIENTS),8) \
+	FC_SOURCE_DIR=$(CURDIR) FLATCAKE=$(CURDIR)/$(FLATCAKE) FLATCAKED=$(CURDIR)/$(FLATCAKE)d CLIENTS=$(or $(CLIENTS),8) \
 		SECONDS_OF_CHAOS=$(or $(SECONDS),600) tests/daemon/chaos.sh
 
 crash: all

@@ -14,7 +14,7 @@ struct fc_sim_campaign {
 	struct fc_sim_faults faults;
 	FILE *log; /* of a single seed; NULL: none */
 	unsigned job_count;
-	unsigned watchdog_s; /* real time after which a seed counts as hanging */
+	unsigned watchdog_s; /* real time after which a seed counts as hanging inside one call; no seed comes near it */
 };
 
 struct fc_sim_verdict {

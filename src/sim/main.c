@@ -11,7 +11,7 @@
 
 #define EXIT_USAGE 2
 #define OPERATIONS_DEFAULT 400u
-#define WATCHDOG_S 120u
+#define WATCHDOG_S 1800u
 
 static const char usage[] =
 	"flatcake-sim runs FlatCake's core in a simulated world: everything that happens follows from a seed.\n\n"

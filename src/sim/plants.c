@@ -69,6 +69,7 @@ static const char *const names[FC_PLANT_COUNT] = {
 	[FC_PLANT_SAVE_BEFORE_LOAD] = "save-before-load",
 	[FC_PLANT_FULL_BESIDE] = "full-beside",
 	[FC_PLANT_LONG_EXPRESS] = "long-express",
+	[FC_PLANT_WAKE_FOR_NOTHING] = "wake-for-nothing",
 };
 
 const char *fc_sim_plant_name(int plant)

@@ -6,6 +6,7 @@
 
 #define STEPS_MAX 20000u
 #define EVENTS_MAX 100000u
+#define TURNS_MAX 3000000u
 #define OPENS_FAULTY_MAX 3u
 #define OPENS_MAX 8u
 #define SECOND_NS 1000000000ull
@@ -112,9 +113,19 @@ static unsigned are_woken(const struct fc_sim *sim)
 	return count;
 }
 
+/* What goes on for ever goes on in turns of these loops, at one time or through the years of virtual time, and is a
+ * finding at the same turn on every machine. (What never leaves one call of the core is left to the campaign's
+ * watchdog.) */
+static void count_turn(struct fc_sim *sim)
+{
+	if (++sim->turns > TURNS_MAX)
+		fc_sim_broken(&sim->notes, "the run does not end: %u turns since the last operation", TURNS_MAX);
+}
+
 void fc_sim_step(struct fc_sim *sim)
 {
 	for (unsigned steps = 0;; steps++) {
+		count_turn(sim);
 		if (steps == STEPS_MAX)
 			fc_sim_broken(&sim->notes, "the core is busy for ever: %u steps at one time", STEPS_MAX);
 		unsigned count = step_wires(sim);
@@ -200,6 +211,7 @@ static bool wait_for_open(struct fc_sim *sim, uint64_t kill_after)
 	for (uint64_t events = 0; !sim->holder.is_opened; events++) {
 		if (events == kill_after)
 			return false;
+		count_turn(sim);
 		sim->counts.steps++;
 		if (fc_core_step(sim->holder.core) + step_wires(sim) > 0)
 			continue;

@@ -354,6 +354,7 @@ void fc_sim_operation(struct fc_sim *sim)
 {
 	sim->operation_losses = fc_sim_losses(sim);
 	sim->counts.operations++;
+	sim->turns = 0;
 	break_something(sim);
 	do_something(sim);
 	if (fc_random_below(&sim->random, 3) != 0)

@@ -44,11 +44,11 @@ expect 0 out 'warm start' replay - $store <"$work/trace.jsonl"
 # shellcheck disable=SC2086
 "$FLATCAKE" replay "$work/trace.jsonl" $store --rate 0.01 >"$work/out" 2>"$work/err" &
 replay=$!
-tries=0
-while [ $tries -lt 200 ] && ! grep -q 'SigBlk:.*4002$' "/proc/$replay/status" 2>/dev/null; do # SIGINT and SIGTERM are caught
-	tries=$((tries + 1))
-	sleep 0.05
-done
+. "$FC_SOURCE_DIR/tests/lib/await"
+catches_or_is_gone() { # SIGINT and SIGTERM
+	grep -q 'SigBlk:.*4002$' "/proc/$replay/status" 2>/dev/null || ! kill -0 $replay 2>/dev/null
+}
+await catches_or_is_gone
 kill -TERM $replay
 wait $replay
 status=$?

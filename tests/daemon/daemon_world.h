@@ -6,6 +6,7 @@
 #include "store/store_world.h"
 
 #include "host/alloc.h"
+#include "lib/hang.h"
 #include "wire/wire.h"
 
 #include <poll.h>
@@ -16,7 +17,6 @@
 #include <sys/wait.h>
 #include <time.h>
 
-#define WAIT_MS 20000
 #define DESCRIPTORS 3
 #define SCALE "2048"
 
@@ -81,10 +81,17 @@ static inline bool daemon_world_log_says(const struct daemon_world *world, const
 	return is_there;
 }
 
+static inline bool daemon_world_has_ended(const struct daemon_world *world)
+{
+	siginfo_t end = {0};
+	return waitid(P_PID, (id_t)world->pid, &end, WEXITED | WNOHANG | WNOWAIT) == 0 && end.si_pid != 0;
+}
+
 static inline void daemon_world_expect_log(const struct daemon_world *world, const char *words)
 {
 	for (int waited = 0; !daemon_world_log_says(world, words); waited += 10) {
-		if (waited > WAIT_MS)
+		bool is_last = world->pid != 0 && daemon_world_has_ended(world) && !daemon_world_log_says(world, words);
+		if (waited > HANG_MS || is_last)
 			fail_msg("the log does not say \"%s\"", words);
 		pause_ms(10);
 	}
@@ -102,7 +109,7 @@ static inline int daemon_world_wait(pid_t pid)
 {
 	int status = 0;
 	for (int waited = 0; waitpid(pid, &status, WNOHANG) == 0; waited += 10) {
-		if (waited > WAIT_MS)
+		if (waited > HANG_MS)
 			fail_msg("flatcaked does not end");
 		pause_ms(10);
 	}
@@ -183,7 +190,7 @@ static inline const uint8_t *bare_expect(struct bare *bare, enum fc_wire_type ty
 	struct fc_error error = {0};
 	int code;
 	while ((code = fc_wire_next(&bare->in, header, &body, &error)) == FC_EAGAIN)
-		if (bare_receive(bare, WAIT_MS) <= 0)
+		if (bare_receive(bare, HANG_MS) <= 0)
 			fail_msg("%s was expected, and nothing comes", fc_wire_type_name(type));
 	if (code != FC_OK || header->type != type)
 		fail_msg("%s was expected: %s %s", fc_wire_type_name(type), fc_wire_type_name(header->type),
@@ -273,7 +280,7 @@ static inline uint64_t bare_bytes_used(struct bare *bare)
 static inline void bare_expect_bytes_used(struct bare *bare, uint64_t bytes)
 {
 	for (int waited = 0; bare_bytes_used(bare) != bytes; waited += 10) {
-		if (waited > WAIT_MS)
+		if (waited > HANG_MS)
 			fail_msg("the space does not come back");
 		pause_ms(10);
 	}

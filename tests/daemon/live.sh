@@ -6,6 +6,7 @@ work=$(mktemp -d "${TMPDIR:-/tmp}/flatcake-live-XXXXXX") || exit 1
 shm=$(mktemp -d "/dev/shm/flatcake-live-XXXXXX" 2>/dev/null) || { echo "skipped: no /dev/shm"; exit 77; }
 daemon_pid=
 trap '[ -z "$daemon_pid" ] || kill -9 "$daemon_pid" 2>/dev/null; rm -rf "$work" "$shm"' EXIT
+. "$FC_SOURCE_DIR/tests/lib/await"
 failed=0
 complain() { echo "$*"; failed=1; }
 get() { "$FC_BUILD_DIR/tests/daemon/test_http" get "http://127.0.0.1:$port$1"; }
@@ -31,11 +32,12 @@ END_OF_SETTINGS
 "$FC_BUILD_DIR/flatcaked" --config "$work/flatcaked.yaml" 2>"$work/log" &
 daemon_pid=$!
 port=
-for _ in $(seq 100); do
+is_ready_or_gone() {
+	kill -0 "$daemon_pid" 2>/dev/null || return 0
 	port=$(sed -n 's/.*"kind":"http".* port \([0-9]*\)".*/\1/p' "$work/log")
-	[ -n "$port" ] && get /readyz >"$work/ready" 2>/dev/null && break
-	sleep 0.1
-done
+	[ -n "$port" ] && get /readyz >"$work/ready" 2>/dev/null
+}
+await is_ready_or_gone
 grep -q '"ready":true' "$work/ready" || { echo "it does not become ready: $(cat "$work/log")"; exit 1; }
 [ "$(metric flatcake_ready)" = 1 ] || complain "the metric says otherwise"
 
@@ -65,11 +67,8 @@ before=$(used)
 grep -q no_token "$work/out" || complain "evicted without the token: $(cat "$work/out")"
 "$FC_BUILD_DIR/tests/daemon/test_http" change DELETE "http://127.0.0.1:$port/v1/sessions/$session" "$(cat "$work/token")" >"$work/out"
 grep -q '"evicted"' "$work/out" || complain "not evicted: $(cat "$work/out")"
-for _ in $(seq 50); do
-	get '/v1/sessions?limit=1000' | grep -q "$session" || break
-	sleep 0.1
-done
-get '/v1/sessions?limit=1000' | grep -q "$session" && complain "an evicted session is listed"
+is_evicted() { ! get '/v1/sessions?limit=1000' | grep -q "$session"; }
+await is_evicted || complain "an evicted session is listed"
 [ "$(used)" -le "$before" ] || complain "$before bytes before the eviction, $(used) behind it"
 
 "$FC_BUILD_DIR/tests/daemon/test_http" change POST "http://127.0.0.1:$port/v1/drain" "$(cat "$work/token")" >"$work/out"

@@ -104,12 +104,12 @@ POINT = r"""
 
 
 def ask(url, path):
-    with urllib.request.urlopen(url + path, timeout=10) as answer:
+    with urllib.request.urlopen(url + path, timeout=1800) as answer:
         return json.loads(answer.read())
 
 
 def wait_for(browser, expression):
-    for _ in range(300):
+    for _ in range(18000):
         if browser.evaluate(expression):
             return True
         time.sleep(0.1)
@@ -149,8 +149,13 @@ def check_view(browser, url, view, arguments):
     browser.open(url)
     if not wait_for(browser, "Number(document.documentElement.dataset.updates || 0) >= 3"):
         return ["the page is not updated: failures " + str(browser.evaluate("document.documentElement.dataset.failures"))]
-    status, result = ask(url, "v1/status"), browser.evaluate(CHECK)
-    found = result["found"] + check_share(status, result, "ssd") + check_share(status, result, "memory")
+    for _ in range(100):  # the map is of the last update, the status of now, and in between time has passed
+        status, result = ask(url, "v1/status"), browser.evaluate(CHECK)
+        shares = check_share(status, result, "ssd") + check_share(status, result, "memory")
+        if not shares:
+            break
+        time.sleep(0.1)
+    found = result["found"] + shares
     segments = sum(arena["segments"] for arena in status["arenas"])
     if segments < arguments.segments_min:
         found.append(f"{segments} segments only")

@@ -9,7 +9,7 @@ static void open_store(struct store_world *store, const struct daemon_world *wor
 	store_world_init(store, world->geometry, 24);
 	snprintf(store->address, sizeof(store->address), "unix:%s", world->socket);
 	store->opts.window_bytes = 4 * MIB;
-	store->opts.reconnect_timeout_ns = 20ull * 1000 * 1000 * 1000;
+	store->opts.reconnect_timeout_ns = HANG_S * 1000000000ull;
 	store_world_open(store);
 }
 
@@ -143,7 +143,7 @@ static void a_killed_client_gives_its_reservations_back(void **state)
 		bare_expect_reserved(&victim, &world, bare_put_reserve(&victim, 1, keys, 20));
 		pause();
 	}
-	for (int waited = 0; bare_bytes_used(&watcher) == before && waited < WAIT_MS; waited += 10)
+	for (int waited = 0; bare_bytes_used(&watcher) == before && waited < HANG_MS; waited += 10)
 		pause_ms(10);
 	assert_true(bare_bytes_used(&watcher) > before);
 	assert_int_equal(kill(pid, SIGKILL), 0);
@@ -170,7 +170,7 @@ static void the_child_of_a_killed_client_holds_nothing(void **state)
 		open_store(&store, &world);
 		child = fork();
 		if (child == 0) {
-			alarm(60); /* whatever becomes of the test */
+			alarm(HANG_S); /* whatever becomes of the test */
 			pause();
 			_exit(0);
 		}
@@ -282,7 +282,7 @@ static void a_stop_waits_for_a_commit(void **state)
 	bare_take(&bare, &header);
 	(void)bare_expect(&bare, FC_WIRE_DURABLE, &header);
 	bare_take(&bare, &header);
-	while (bare_receive(&bare, WAIT_MS) > 0)
+	while (bare_receive(&bare, HANG_MS) > 0)
 		;
 	assert_int_equal(daemon_world_wait(world.pid), 0);
 	world.pid = 0;
@@ -326,7 +326,7 @@ static void noise_on_the_socket_ends_one_connection(void **state)
 	assert_int_equal(bare_connect(&noisy, &world), 0);
 	assert_int_equal(fc_wire_buffer_add(&noisy.out, "GET / HTTP/1.1\r\nHost: localhost\r\n\r\n", 36), 0);
 	bare_send(&noisy);
-	assert_true(bare_receive(&noisy, WAIT_MS) <= 0);
+	assert_true(bare_receive(&noisy, HANG_MS) <= 0);
 	daemon_world_expect_log(&world, "protocol_error");
 	(void)bare_bytes_used(&bare);
 	bare_close(&noisy);

@@ -18,7 +18,7 @@ static void expect_child_succeeds(int (*child)(const struct daemon_world *world)
 {
 	pid_t pid = fork();
 	if (pid == 0) {
-		alarm(60);
+		alarm(HANG_S);
 		_exit(child(world));
 	}
 	assert_int_equal(daemon_world_wait(pid), 0);

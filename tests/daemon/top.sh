@@ -21,7 +21,7 @@ awk '/^waits for SSD/ { on = 1; next } on && NF { count++; if (last != "" && $NF
 [ $failed -eq 0 ] || cat "$work/once"
 
 # Two screens: the second knows what happens now.
-timeout 20 "$FLATCAKE" top --interval 1500ms --url "$url" | awk '{ print } /^flatcaked / && ++count == 3 { exit }' >"$work/many"
+timeout 1800 "$FLATCAKE" top --interval 1500ms --url "$url" | awk '{ print } /^flatcaked / && ++count == 3 { exit }' >"$work/many"
 grep -q '^hit rate   [0-9.]* % now' "$work/many" || complain "no screen knows the hit rate of now: $(cat "$work/many")"
 grep -q '^from SSD   .*/s (.* of 6.3 GiB/s)' "$work/many" || complain "no screen knows the bandwidth"
 
@@ -30,18 +30,13 @@ for bad in localhost:1 http:// http://host:port https://localhost 'http://localh
 	[ $? -eq 2 ] && grep -q -- '--url: ' "$work/err" || complain "$bad: $(cat "$work/err")"
 done
 # A daemon that goes does not end a top that runs.
-timeout 20 "$FLATCAKE" top --interval 200ms --url "$url" >"$work/lasting" 2>"$work/gap" &
+timeout 1800 "$FLATCAKE" top --interval 200ms --url "$url" >"$work/lasting" 2>"$work/gap" &
 top_pid=$!
-for _ in $(seq 50); do
-	grep -q '^flatcaked ' "$work/lasting" && break
-	sleep 0.1
-done
+await grep -q '^flatcaked ' "$work/lasting"
 kill "$server_pid"
 wait "$server_pid" 2>/dev/null
-for _ in $(seq 50); do
-	[ "$(grep -c 'trying again' "$work/gap")" -ge 2 ] && break
-	sleep 0.1
-done
+has_tried_twice_or_ended() { [ "$(grep -c 'trying again' "$work/gap")" -ge 2 ] || ! kill -0 "$top_pid" 2>/dev/null; }
+await has_tried_twice_or_ended
 [ "$(grep -c 'trying again' "$work/gap")" -ge 2 ] || complain "top ends with its daemon: $(cat "$work/gap")"
 kill "$top_pid"
 wait "$top_pid" 2>/dev/null

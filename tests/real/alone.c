@@ -1,6 +1,8 @@
 #define _GNU_SOURCE
 #include "real/alone.h"
 
+#include "lib/hang.h"
+
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,7 +11,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define SECONDS_MAX 60
 #define SKIPPED 77
 #define ARGUMENT "alone"
 
@@ -36,7 +37,7 @@ static void start(const char *name, pid_t parent)
 {
 	if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || getppid() != parent)
 		_exit(1);
-	alarm(SECONDS_MAX);
+	alarm(HANG_S);
 	execl("/proc/self/exe", "test", ARGUMENT, name, (char *)NULL);
 	_exit(1);
 }
@@ -55,7 +56,7 @@ bool is_alone(void **state)
 		start(name, parent);
 	assert_int_equal(waitpid(child, &status, 0), child);
 	if (WIFSIGNALED(status) && WTERMSIG(status) == SIGALRM)
-		fail_msg("%s: it has not ended after %d seconds", name, SECONDS_MAX);
+		fail_msg("%s: it has not ended after %u seconds", name, HANG_S);
 	if (WIFSIGNALED(status))
 		fail_msg("%s: its process died of signal %d (%s)", name, WTERMSIG(status), strsignal(WTERMSIG(status)));
 	if (WEXITSTATUS(status) == SKIPPED)

@@ -8,6 +8,7 @@
  *                there, another file takes and gives back room, and writes must meet a full disk */
 #define _GNU_SOURCE
 #include "base/random.h"
+#include "lib/hang.h"
 #include "real/promise.h"
 #include "real/writer.h"
 #include "store/inspect.h"
@@ -20,8 +21,6 @@
 #include <sys/wait.h>
 #include <time.h>
 
-#define SILENCE_MS_MAX 60000
-#define ROUND_SECONDS_MAX 100
 #define ROUNDS_PER_FOLDER 10
 #define RECORDS_OF_A_FULL_ARENA 250 /* of WRITER_TIGHT, twice over */
 
@@ -108,7 +107,7 @@ static bool next_record(struct campaign *campaign, int fd, uint32_t *event)
 {
 	struct writer_record record;
 	struct pollfd pipe = {.fd = fd, .events = POLLIN};
-	if (poll(&pipe, 1, SILENCE_MS_MAX) != 1)
+	if (poll(&pipe, 1, HANG_MS) != 1)
 		fail_msg("%s: the writer says nothing and does not end", world_name(campaign->opts.world));
 	ssize_t count = read(fd, &record, sizeof(record));
 	if (count == 0)
@@ -267,7 +266,7 @@ static bool check_kept(struct campaign *campaign)
 
 static void on_alarm(int number)
 {
-	static const char text[] = "a round has not ended after 100 seconds: the store or the writer hangs\n";
+	static const char text[] = "a round has not ended after half an hour: the store or the writer hangs\n";
 	(void)number;
 	(void)!write(STDERR_FILENO, text, sizeof(text) - 1);
 	_exit(1);
@@ -280,7 +279,7 @@ static void run(enum writer_world world, uint64_t kills)
 	assert_non_null(campaign);
 	campaign->opts.world = world;
 	for (; campaign->kills < kills; campaign->kills++) {
-		alarm(ROUND_SECONDS_MAX);
+		alarm(HANG_S);
 		if (!has_room || campaign->kills % ROUNDS_PER_FOLDER == 0)
 			make_folder(campaign);
 		let_write_and_kill(campaign);

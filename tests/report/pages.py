@@ -183,7 +183,7 @@ class Browser:
     def close(self):
         self.session = None
         self.call("Browser.close")
-        self.process.wait(timeout=30)
+        self.process.wait(timeout=1800)
         self.log.close()
 
 

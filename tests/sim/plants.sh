@@ -73,6 +73,7 @@ plants() { # NAME SEEDS OPTIONS...
 	save-before-load  50
 	full-beside       600
 	long-express      50
+	wake-for-nothing  100 --wired --fault stranger=0.1
 	END
 }
 

@@ -1,5 +1,6 @@
 /* A process forks while a store is open: the child cannot use it and keeps nothing of it, and the parent notices
  * nothing. */
+#include "lib/hang.h"
 #include "store/store_world.h"
 
 #include <poll.h>
@@ -9,13 +10,13 @@
 
 #define BLOCKS 12
 
-/* Runs `child` in a child, which has ten seconds: a call that never returns must not look like a test that goes on. */
+/* Runs `child` in a child, which an alarm ends: a call that never returns must not look like a test that goes on. */
 static void expect_child_succeeds(bool (*child)(struct store_world *world), struct store_world *world)
 {
 	pid_t pid = fork();
 	assert_true(pid >= 0);
 	if (pid == 0) {
-		alarm(10);
+		alarm(HANG_S);
 		_exit(child(world) ? 0 : 1);
 	}
 	int status = 0;
@@ -141,7 +142,7 @@ static pid_t leave_a_child(struct store_world *world)
 		store_world_open(world);
 		child = fork();
 		if (child == 0) {
-			alarm(60); /* whatever becomes of the test */
+			alarm(HANG_S); /* whatever becomes of the test */
 			pause();
 			_exit(0);
 		}

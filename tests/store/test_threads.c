@@ -2,6 +2,7 @@
  */
 #include "store/store_world.h"
 #include "clock/clock.h"
+#include "lib/hang.h"
 
 #include <poll.h>
 #include <pthread.h>
@@ -93,9 +94,9 @@ static void events_tell_what_happened_and_the_descriptor_when(void **state)
 	struct fc_save *save = store_world_submit_save(&world, &save_opts);
 	const enum fc_event_kind wanted[] = {FC_EVENT_SAVED, FC_EVENT_DURABLE};
 	for (int i = 0; i < 2; i++) {
-		assert_true(is_readable(fc_store_fd(world.store), 10000));
+		assert_true(is_readable(fc_store_fd(world.store), HANG_MS));
 		while (fc_store_events(world.store, &event, 1) == 0)
-			assert_true(is_readable(fc_store_fd(world.store), 10000));
+			assert_true(is_readable(fc_store_fd(world.store), HANG_MS));
 		assert_int_equal(event.kind, wanted[i]);
 		assert_ptr_equal(event.save, save);
 		assert_ptr_equal(event.user, &tag);
@@ -108,7 +109,7 @@ static void events_tell_what_happened_and_the_descriptor_when(void **state)
 	struct fc_load *load = store_world_submit_load(&world, &load_opts);
 	uint32_t layers = 0;
 	do {
-		assert_true(is_readable(fc_store_fd(world.store), 10000));
+		assert_true(is_readable(fc_store_fd(world.store), HANG_MS));
 		if (fc_store_events(world.store, &event, 1) == 0)
 			continue;
 		assert_ptr_equal(event.load, load);
