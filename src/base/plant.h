@@ -79,6 +79,8 @@ enum fc_plant {
 	FC_PLANT_FULL_BESIDE,      /* sched/gate.c: beside a small load as much of a long one goes as ever */
 	FC_PLANT_LONG_EXPRESS,     /* core/loads.c: a long load takes the express stream */
 	FC_PLANT_WAKE_FOR_NOTHING,   /* server/server.c: who says nothing is ended a moment after the server woke for it */
+	FC_PLANT_WAKE_FOR_NOTHING,   /* server/server.c: who says nothing is ended a moment after the server woke for it
+				      */
 	FC_PLANT_COUNT
 };
 

@@ -222,7 +222,7 @@ struct fc_sim {
 	struct fc_sim_connection connections[FC_SIM_CONNECTIONS_MAX];
 	uint64_t next_life;
 	uint64_t strays_seen;
-	uint64_t turns; /* of the loops that let time pass, since the last operation */
+	uint64_t turns;       /* of the loops that let time pass, since the last operation */
 	uint64_t cuts_before; /* of processes that are gone */
 	struct fc_sim_model model;
 	struct fc_sim_session sessions[FC_SIM_SESSIONS_MAX];
