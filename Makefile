@@ -91,6 +91,7 @@ analyze: deps
 	@JOBS=$(JOBS) tests/static-analysis
 
 bench:
+	@packaging/install-dependencies bench || echo "without fio, what is held against it is not measured"
 	@$(MAKE) --no-print-directory all
 	@rm -rf $(BENCH) && mkdir -p $(BENCH)
 	$(FLATCAKE) bench --dir $(BENCH) --json $(BENCH)/result.json

@@ -38,6 +38,7 @@ int fc_bench_history_write(struct fc_bench_history *history, struct fc_bench_eng
 	history->session_count = fc_bench_scaled(bench, SESSIONS, 2);
 	history->turn_count = fc_bench_scaled(bench, TURNS, 4);
 	uint64_t blocks = history->turn_count * TURN_BLOCKS;
+	history->block_count = history->session_count * blocks;
 	history->wanted_blocks = fc_min_u64(WANTED_BLOCKS, blocks);
 	int code = fc_bench_engine_init(engine, 1, blocks, blocks * SLICE_BYTES, bench->seed, error);
 	if (code == FC_OK)

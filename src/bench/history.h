@@ -10,6 +10,7 @@
 
 struct fc_bench_history {
 	uint64_t session_count, turn_count;
+	uint64_t block_count;   /* of all sessions */
 	uint64_t wanted_blocks; /* of a match */
 };
 

@@ -2,10 +2,11 @@
  * it serves.
  *
  *   shared-load     a session from SSD, through the daemon and embedded, in pairs: the data takes the same way
- *   daemon-start    to the first welcome, with the million blocks of `open` in the arena
- *   shared-match    14,000 keys in that, by one client: median and 99th percentile
- *   matches         the same by 16 processes at once, each asking again as soon as it is answered
- *   clients         64 processes that are connected at once, and all served */
+ *   daemon-start    to the first welcome, with the million blocks of `open` in the arena, beside an open of it embedded
+ *   shared-match    14,000 keys in that, by one client: median and 99th percentile, beside those of a bare server
+ * (bare.h) matches         the same by 16 processes at once, each asking again as soon as it is answered, beside the
+ * same clients         64 processes that are connected at once, and all served */
+#include "bench/bare.h"
 #include "bench/daemon.h"
 #include "bench/history.h"
 
@@ -21,9 +22,10 @@
 
 #define LOAD_BLOCKS 256
 #define MATCHES 1000
-#define MATCHERS 16
+#define MATCHERS FC_BENCH_BARE_CLIENTS
 #define CLIENTS 64
-#define MATCH_SECONDS 3.0
+#define MATCH_MS 3000u
+#define MATCH_MS_MIN 200u
 
 static int make_folder(struct fc_bench *bench, const char *name, struct fc_error *error)
 {
@@ -137,44 +139,93 @@ struct match_world {
 	struct fc_bench_engine engine;
 	struct fc_bench_daemon daemon;
 	struct fc_bench_history history;
+	struct fc_bench_bare bare;
+	double seconds; /* of matches in a closed loop */
+	struct match_rows {
+		struct fc_bench_row *start, *median, *tail, *rate, *clients;
+	} rows;
 };
 
-static int time_matches(struct match_world *world, struct fc_bench_row *median, struct fc_bench_row *tail,
+/* One match by client `number`, of flatcaked or of the bare server. */
+static int ask(struct match_world *world, bool is_bare, uint64_t number, struct fc_error *error)
+{
+	if (is_bare)
+		return fc_bench_bare_ask(&world->bare, number, error);
+	return fc_bench_history_match(&world->history, &world->engine, error);
+}
+
+static int time_matches(struct match_world *world, bool is_bare, double *median_ms, double *tail_ms,
 			struct fc_error *error)
 {
 	double times_s[MATCHES];
-	int code = fc_bench_engine_connect(&world->engine, world->bench, world->daemon.socket_path, error);
-	for (uint64_t run = 0; run < world->bench->run_count && code == FC_OK; run++) {
-		fc_bench_engine_use(&world->engine, world->bench->seed, run % world->history.session_count);
-		for (int i = 0; i < MATCHES && code == FC_OK; i++) {
-			double begin_s = fc_bench_seconds();
-			code = fc_bench_history_match(&world->history, &world->engine, error);
-			times_s[i] = fc_bench_seconds() - begin_s;
-		}
-		median->runs[run] = fc_bench_percentile(times_s, MATCHES, 50) * 1e3;
-		tail->runs[run] = fc_bench_percentile(times_s, MATCHES, 99) * 1e3;
+	int code = FC_OK;
+	for (int i = 0; i < MATCHES && code == FC_OK; i++) {
+		double begin_s = fc_bench_seconds();
+		code = ask(world, is_bare, 0, error);
+		times_s[i] = fc_bench_seconds() - begin_s;
 	}
-	fc_bench_engine_close(&world->engine);
 	if (code != FC_OK)
 		return code;
-	fc_bench_set_median(median);
-	fc_bench_set_median(tail);
-	fc_bench_note(tail, "of %d matches a run", MATCHES);
+	*median_ms = fc_bench_percentile(times_s, MATCHES, 50) * 1e3;
+	*tail_ms = fc_bench_percentile(times_s, MATCHES, 99) * 1e3;
 	return FC_OK;
 }
 
+static int time_shared(void *context, uint64_t run, struct fc_error *error)
+{
+	struct match_world *world = context;
+	fc_bench_engine_use(&world->engine, world->bench->seed, run % world->history.session_count);
+	return time_matches(world, false, &world->rows.median->runs[run], &world->rows.tail->runs[run], error);
+}
+
+static int time_bare(void *context, uint64_t run, struct fc_error *error)
+{
+	struct match_world *world = context;
+	return time_matches(world, true, &world->rows.median->peer_runs[run], &world->rows.tail->peer_runs[run], error);
+}
+
+/* "0.50 ms, limit 0.40 ms": of the row's runs, and of its peer's. */
+static void note_medians(struct fc_bench_row *row, const char *more)
+{
+	fc_bench_set_ratio(row);
+	fc_bench_note(row, "%.4g %s, limit %.4g %s%s", fc_bench_median(row->runs, row->run_count), row->runs_unit,
+		      fc_bench_median(row->peer_runs, row->run_count), row->runs_unit, more);
+}
+
+static int compare_matches(struct match_world *world, struct fc_error *error)
+{
+	int code = fc_bench_engine_connect(&world->engine, world->bench, world->daemon.socket_path, error);
+	if (code == FC_OK)
+		code = fc_bench_pairs(world->bench, time_shared, time_bare, world, error);
+	fc_bench_engine_close(&world->engine);
+	if (code != FC_OK)
+		return code;
+	note_medians(world->rows.median, "");
+	note_medians(world->rows.tail, " of 1,000 matches a run");
+	return FC_OK;
+}
+
+/* What a matcher is: which of how many, for how long, and whom it asks. */
+struct matching {
+	uint64_t process_count;
+	double seconds;
+	bool is_bare;
+};
+
 /* A process of its own: connects, says so, waits until all are connected, and asks until the time is over. */
-static void be_matcher(struct match_world *world, int from, int to, double seconds)
+static void be_matcher(struct match_world *world, const struct matching *matching, uint64_t number, int from, int to)
 {
 	struct fc_error error = {0};
 	char byte = 0;
 	uint64_t count = 0;
-	int code = fc_bench_engine_connect(&world->engine, world->bench, world->daemon.socket_path, &error);
+	int code = FC_OK;
+	if (!matching->is_bare)
+		code = fc_bench_engine_connect(&world->engine, world->bench, world->daemon.socket_path, &error);
 	if (write(to, &byte, 1) != 1 || read(from, &byte, 1) != 1)
 		_exit(1);
-	double end_s = fc_bench_seconds() + seconds;
+	double end_s = fc_bench_seconds() + matching->seconds;
 	while (code == FC_OK && (count == 0 || fc_bench_seconds() < end_s)) {
-		code = fc_bench_history_match(&world->history, &world->engine, &error);
+		code = ask(world, matching->is_bare, number, &error);
 		count += code == FC_OK;
 	}
 	if (code != FC_OK)
@@ -206,19 +257,19 @@ static void collect(struct matchers *matchers)
 	}
 }
 
-/* How many matches `process_count` processes get answered in that time, and how many of them got any. */
-static int run_matchers(struct match_world *world, uint64_t process_count, double seconds, struct matchers *matchers,
+/* How many matches so many processes get answered in that time, and how many of them got any. */
+static int run_matchers(struct match_world *world, const struct matching *matching, struct matchers *matchers,
 			struct fc_error *error)
 {
 	*matchers = (struct matchers){0};
 	if (pipe(matchers->start) != 0 || pipe(matchers->told) != 0)
 		return fc_error_set(error, FC_ESYSTEM, "pipe: %s", strerror(errno));
-	for (; matchers->started < process_count; matchers->started++) {
+	for (; matchers->started < matching->process_count; matchers->started++) {
 		pid_t pid = fork();
 		if (pid < 0)
 			break;
 		if (pid == 0)
-			be_matcher(world, matchers->start[0], matchers->told[1], seconds);
+			be_matcher(world, matching, matchers->started, matchers->start[0], matchers->told[1]);
 	}
 	close(matchers->told[1]);
 	collect(matchers);
@@ -230,60 +281,70 @@ static int run_matchers(struct match_world *world, uint64_t process_count, doubl
 	return FC_OK;
 }
 
-static int count_matches(struct match_world *world, struct fc_bench_row *rate, struct fc_bench_row *clients,
-			 struct fc_error *error)
+static int count_shared(void *context, uint64_t run, struct fc_error *error)
 {
+	struct match_world *world = context;
 	struct matchers matchers;
-	fc_bench_engine_use(&world->engine, world->bench->seed, 0);
-	for (uint64_t run = 0; run < world->bench->run_count; run++) {
-		int code = run_matchers(world, MATCHERS, MATCH_SECONDS, &matchers, error);
-		if (code == FC_OK)
-			code = fc_bench_step(world->bench, error);
-		if (code != FC_OK)
-			return code;
-		rate->runs[run] = (double)matchers.matches / MATCH_SECONDS;
-		code = run_matchers(world, CLIENTS, 0, &matchers, error);
-		if (code != FC_OK)
-			return code;
-		clients->runs[run] = (double)matchers.answered;
-	}
-	fc_bench_set_median(rate);
-	fc_bench_set_median(clients);
-	fc_bench_note(rate, "%d processes, each with one match under way", MATCHERS);
-	return FC_OK;
+	struct matching busy = {MATCHERS, world->seconds, false}, many = {CLIENTS, 0, false};
+	int code = run_matchers(world, &busy, &matchers, error);
+	if (code != FC_OK)
+		return code;
+	world->rows.rate->runs[run] = (double)matchers.matches / world->seconds;
+	code = run_matchers(world, &many, &matchers, error);
+	world->rows.clients->runs[run] = (double)matchers.answered;
+	return code;
 }
 
-struct match_rows {
-	struct fc_bench_row *start, *median, *tail, *rate, *clients;
-};
+static int count_bare(void *context, uint64_t run, struct fc_error *error)
+{
+	struct match_world *world = context;
+	struct matchers matchers;
+	struct matching busy = {MATCHERS, world->seconds, true};
+	int code = run_matchers(world, &busy, &matchers, error);
+	world->rows.rate->peer_runs[run] = (double)matchers.matches / world->seconds;
+	return code;
+}
+
+static int count_matches(struct match_world *world, struct fc_error *error)
+{
+	fc_bench_engine_use(&world->engine, world->bench->seed, 0);
+	int code = fc_bench_pairs(world->bench, count_shared, count_bare, world, error);
+	if (code != FC_OK)
+		return code;
+	fc_bench_set_median(world->rows.clients);
+	note_medians(world->rows.rate, ", each process with one match under way");
+	return FC_OK;
+}
 
 static int add_match_rows(struct fc_bench *bench, struct match_rows *rows, struct fc_error *error)
 {
 	static const struct fc_bench_row kinds[] = {
 		{.name = "daemon-start",
-		 .summary = "start of flatcaked on an arena with 1 million blocks, to the first welcome",
-		 .unit = "s",
+		 .summary = "start of flatcaked on an arena with 1 million blocks, to the first welcome / open of it "
+			    "embedded",
+		 .unit = "x",
 		 .runs_unit = "s",
 		 .goal = FC_BENCH_AT_MOST,
-		 .target = 2},
+		 .target = 1.5},
 		{.name = "shared-match",
-		 .summary = "match of 14,000 keys through the socket, median",
-		 .unit = "ms",
+		 .summary = "match of 14,000 keys through the socket, median / by a bare server of as many bytes and "
+			    "probes",
+		 .unit = "x",
 		 .runs_unit = "ms",
 		 .goal = FC_BENCH_AT_MOST,
-		 .target = 1.5},
+		 .target = 4},
 		{.name = "shared-match-p99",
 		 .summary = "the same, 99th percentile",
-		 .unit = "ms",
+		 .unit = "x",
 		 .runs_unit = "ms",
 		 .goal = FC_BENCH_AT_MOST,
-		 .target = 5},
+		 .target = 10},
 		{.name = "matches",
-		 .summary = "such matches of 16 processes in a closed loop",
-		 .unit = "matches/s",
+		 .summary = "such matches of 16 processes in a closed loop / of as many at the bare server",
+		 .unit = "ratio",
 		 .runs_unit = "matches/s",
 		 .goal = FC_BENCH_AT_LEAST,
-		 .target = 1000},
+		 .target = 0.5},
 		{.name = "clients",
 		 .summary = "processes connected at once that are all served",
 		 .unit = "clients",
@@ -293,45 +354,62 @@ static int add_match_rows(struct fc_bench *bench, struct match_rows *rows, struc
 	};
 	struct fc_bench_row **places[] = {&rows->start, &rows->median, &rows->tail, &rows->rate, &rows->clients};
 	for (size_t i = 0; i < fc_array_len(kinds); i++) {
-		*places[i] = fc_bench_add_row(bench, &kinds[i], false);
+		*places[i] = fc_bench_add_row(bench, &kinds[i], places[i] != &rows->clients);
 		if (*places[i] == NULL)
 			return fc_error_set(error, FC_ENOMEM, "no memory for the result");
 	}
 	return FC_OK;
 }
 
-static int time_starts(struct match_world *world, struct fc_bench_row *row, struct fc_error *error)
+static int time_start(void *context, uint64_t run, struct fc_error *error)
 {
-	int code = FC_OK;
-	for (uint64_t run = 0; run < world->bench->run_count && code == FC_OK; run++) {
-		fc_bench_daemon_stop(&world->daemon);
-		code = fc_bench_step(world->bench, error);
-		if (code == FC_OK)
-			code = fc_bench_daemon_start(&world->daemon, world->bench, &world->engine,
-						     FC_BENCH_HISTORY_ROOM_BYTES, error);
-		row->runs[run] = world->daemon.start_s;
-	}
-	if (code == FC_OK)
-		fc_bench_set_median(row);
+	struct match_world *world = context;
+	int code =
+		fc_bench_daemon_start(&world->daemon, world->bench, &world->engine, FC_BENCH_HISTORY_ROOM_BYTES, error);
+	world->rows.start->runs[run] = world->daemon.start_s;
+	fc_bench_daemon_stop(&world->daemon);
 	return code;
+}
+
+static int time_open(void *context, uint64_t run, struct fc_error *error)
+{
+	struct match_world *world = context;
+	double start_s = fc_bench_seconds();
+	int code = fc_bench_engine_open(&world->engine, world->bench, 0, FC_BENCH_HISTORY_ROOM_BYTES, error);
+	world->rows.start->peer_runs[run] = fc_bench_seconds() - start_s;
+	fc_bench_engine_close(&world->engine);
+	return code;
+}
+
+/* It is running afterwards. */
+static int time_starts(struct match_world *world, struct fc_error *error)
+{
+	int code = fc_bench_pairs(world->bench, time_start, time_open, world, error);
+	if (code != FC_OK)
+		return code;
+	note_medians(world->rows.start, "");
+	return fc_bench_daemon_start(&world->daemon, world->bench, &world->engine, FC_BENCH_HISTORY_ROOM_BYTES, error);
 }
 
 static int measure_matches(struct fc_bench *bench, struct fc_error *error)
 {
-	struct match_world world = {.bench = bench};
-	struct match_rows rows;
-	int code = add_match_rows(bench, &rows, error);
+	struct match_world world = {.bench = bench,
+				    .seconds = (double)fc_bench_scaled(bench, MATCH_MS, MATCH_MS_MIN) / 1e3};
+	int code = add_match_rows(bench, &world.rows, error);
 	if (code == FC_OK)
 		code = make_folder(bench, "matches", error);
 	if (code == FC_OK)
 		code = fc_bench_history_write(&world.history, &world.engine, bench, error);
 	fc_bench_engine_close(&world.engine);
 	if (code == FC_OK)
-		code = time_starts(&world, rows.start, error);
+		code = time_starts(&world, error);
 	if (code == FC_OK)
-		code = time_matches(&world, rows.median, rows.tail, error);
+		code = fc_bench_bare_start(&world.bare, &world.history, bench->seed, error);
 	if (code == FC_OK)
-		code = count_matches(&world, rows.rate, rows.clients, error);
+		code = compare_matches(&world, error);
+	if (code == FC_OK)
+		code = count_matches(&world, error);
+	fc_bench_bare_stop(&world.bare);
 	fc_bench_engine_deinit(&world.engine);
 	fc_bench_daemon_stop(&world.daemon);
 	return code;

@@ -114,6 +114,21 @@ static json_t *report_to_json(const struct fc_bench_report *report)
 	return array;
 }
 
+/* A target that was not measured is no target that was reached: says which, the reasons stand beside them. */
+static void print_unmeasured(const struct fc_bench_report *report, FILE *file)
+{
+	bool is_first = true;
+	for (size_t i = 0; i < report->row_count; i++) {
+		if (report->rows[i].has_value)
+			continue;
+		fprintf(file, "%s%s", is_first ? "\nnot measured, for the reasons above: " : ", ",
+			report->rows[i].name);
+		is_first = false;
+	}
+	if (!is_first)
+		fputc('\n', file);
+}
+
 static int print_report(const struct fc_bench_report *report, FILE *file)
 {
 	struct fc_table table;
@@ -136,6 +151,7 @@ static int print_report(const struct fc_bench_report *report, FILE *file)
 	}
 	int code = fc_table_print(&table, file);
 	fc_table_deinit(&table);
+	print_unmeasured(report, file);
 	return code;
 }
 

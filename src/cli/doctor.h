@@ -32,7 +32,7 @@ struct fc_finding *fc_doctor_add(struct fc_doctor *doctor, const char *name, enu
 				 const char *format, ...) FC_PRINTF(4, 5);
 void fc_doctor_advise(struct fc_finding *finding, const char *format, ...) FC_PRINTF(2, 3);
 
-/* Processor, memory, huge pages, io_uring, locked memory. */
+/* Processor, memory, huge pages, io_uring, locked memory, fio. */
 void fc_doctor_examine_system(struct fc_doctor *doctor);
 
 /* GPU, GPUDirect Storage, RDMA, NVMe over Fabrics. */

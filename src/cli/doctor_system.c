@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <liburing.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/utsname.h>
@@ -155,9 +156,38 @@ static void examine_ring(struct fc_doctor *doctor)
 	io_uring_queue_exit(&ring);
 }
 
+/* Where a shell would find the program; false when it would not. */
+static bool find_program(const char *name, char *path, size_t path_bytes)
+{
+	const char *folders = getenv("PATH");
+	while (folders != NULL && *folders != '\0') {
+		int length = (int)strcspn(folders, ":");
+		snprintf(path, path_bytes, "%.*s/%s", length, folders, name);
+		if (access(path, X_OK) == 0)
+			return true;
+		folders += length;
+		folders += *folders == ':';
+	}
+	return false;
+}
+
+/* What `flatcake bench` holds the disk's targets against. */
+static void examine_fio(struct fc_doctor *doctor)
+{
+	char path[160];
+	if (find_program("fio", path, sizeof(path))) {
+		fc_doctor_add(doctor, "fio", FC_FINDING_GOOD, "%s", path);
+		return;
+	}
+	fc_doctor_advise(
+		fc_doctor_add(doctor, "fio", FC_FINDING_ABSENT, "not installed"),
+		"apt-get install fio: without it `flatcake bench` does not measure load, save and interleaved");
+}
+
 void fc_doctor_examine_system(struct fc_doctor *doctor)
 {
 	examine_machine(doctor);
 	examine_huge_pages(doctor);
 	examine_ring(doctor);
+	examine_fio(doctor);
 }

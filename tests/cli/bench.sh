@@ -24,7 +24,7 @@ awk -v has_fio=$has_fio -v wanted="$rows" '
 			complain("value " value ", pass " pass)
 		if (runs != (is_trace ? 0 : name ~ /^(capacity|churn)$/ ? 1 : 2))
 			complain(runs " runs")
-		if (peer_runs != (needs_fio || name ~ /^(cpu|memory|full|shared-load|mixed-.*)$/ ? 2 : 0))
+		if (peer_runs != (needs_fio || name ~ /^(cpu|memory|full|lookup|open|match|shared-load|daemon-start|shared-match|shared-match-p99|matches|mixed-.*)$/ ? 2 : 0))
 			complain(peer_runs " runs of the peer")
 		if (keys != " name value unit goal target pass runs_unit runs peer_runs note")
 			complain("keys are" keys)
@@ -55,6 +55,12 @@ done
 "$FLATCAKE" bench --dir "$work/disk" --size 1MiB --runs 1 --only memory,lookup --json - >"$work/out" 2>"$work/err" ||
 	complain "--only failed: $(cat "$work/err")"
 [ "$(grep -c '"name"' "$work/out")" = 3 ] || complain "--only memory,lookup gave: $(cat "$work/out")"
+
+# What cannot be measured is named, with what to do about it.
+PATH=$work "$FLATCAKE" bench --dir "$work/disk" --size 1MiB --runs 1 --only load >"$work/out" 2>"$work/err" ||
+	complain "without fio: $(cat "$work/err")"
+grep -q '^load .* n/a .*apt-get install fio$' "$work/out" || complain "says not how to get fio: $(cat "$work/out")"
+grep -q '^not measured, .*: load$' "$work/out" || complain "hides that the load was held against nothing: $(cat "$work/out")"
 
 "$FLATCAKE" bench --dir "$work/disk" --only memory,looking >"$work/out" 2>"$work/err"
 [ $? -eq 2 ] || complain "an unknown measurement was accepted"

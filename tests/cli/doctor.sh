@@ -8,12 +8,15 @@ complain() { echo "$*"; failed=1; }
 
 mkdir "$work/disk"
 "$FLATCAKE" doctor --dir "$work/disk" --json "$work/result.json" >"$work/out" || complain "the doctor failed: $(cat "$work/out")"
-for finding in kernel memory io_uring 'huge pages' 'disk space' 'direct I/O' 'disk write' 'disk read' GPU RDMA 'NVMe over Fabrics'; do
+for finding in kernel memory io_uring 'huge pages' 'disk space' 'direct I/O' 'disk write' 'disk read' GPU RDMA 'NVMe over Fabrics' fio; do
 	grep -qF "$finding" "$work/out" || complain "no finding \"$finding\" in the table"
 	grep -qF "\"name\": \"$finding\"" "$work/result.json" || complain "no finding \"$finding\" in the JSON"
 done
 grep -q '"usable": true' "$work/result.json" || complain "a usable machine is not called so"
 [ -z "$(ls -A "$work/disk")" ] || complain "left behind: $(ls -A "$work/disk")"
+
+PATH=$work "$FLATCAKE" doctor --dir "$work/disk" >"$work/out" || complain "the doctor failed without fio"
+grep -q -- '-> apt-get install fio' "$work/out" || complain "says not how to get fio: $(cat "$work/out")"
 
 "$FLATCAKE" doctor --dir "$work/disk" --json - >"$work/out" || complain "the doctor failed with --json -"
 [ "$(head -c 1 "$work/out")" = '{' ] || complain "standard output is not JSON alone"
