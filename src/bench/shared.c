@@ -344,7 +344,7 @@ static int add_match_rows(struct fc_bench *bench, struct match_rows *rows, struc
 		 .unit = "ratio",
 		 .runs_unit = "matches/s",
 		 .goal = FC_BENCH_AT_LEAST,
-		 .target = 0.5},
+		 .target = 0.3},
 		{.name = "clients",
 		 .summary = "processes connected at once that are all served",
 		 .unit = "clients",
