@@ -1,9 +1,9 @@
 #!/bin/bash
 # One daemon, CLIENTS processes that replay traces through it without pause, and now and then one of them, or the daemon
-# itself, is killed: KILLS times, or for SECONDS_OF_CHAOS. At the end no process has ever been given a byte that is not what was saved, the daemon
-# holds nothing for anybody, it stops when it is told to, and its arena verifies with exact accounting.
+# itself, is killed: KILLS times, or for SECONDS_OF_CHAOS. At the end no process has ever been given a byte that is not what
+# was saved, the daemon holds nothing for anybody, it stops when it is told to, and its arena verifies with exact accounting.
 #
-# CLIENTS (4) and KILLS (16) say how much; `make chaos` asks for 8, and for 600 seconds.
+# CLIENTS (4) and KILLS (16) say how much; `make chaos` asks for 8 clients and 600 seconds.
 set -u
 clients=${CLIENTS:-4}
 kills=${KILLS:-16}

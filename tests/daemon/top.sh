@@ -32,7 +32,8 @@ done
 # A daemon that goes does not end a top that runs.
 timeout 1800 "$FLATCAKE" top --interval 200ms --url "$url" >"$work/lasting" 2>"$work/gap" &
 top_pid=$!
-await grep -q '^flatcaked ' "$work/lasting"
+has_shown_or_ended() { grep -q '^flatcaked ' "$work/lasting" || ! kill -0 "$top_pid" 2>/dev/null; }
+await has_shown_or_ended
 kill "$server_pid"
 wait "$server_pid" 2>/dev/null
 has_tried_twice_or_ended() { [ "$(grep -c 'trying again' "$work/gap")" -ge 2 ] || ! kill -0 "$top_pid" 2>/dev/null; }

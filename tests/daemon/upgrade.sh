@@ -33,13 +33,14 @@ start "$FLATCAKED"
 	>"$work/replay.out" 2>"$work/replay.err" &
 replay=$!
 # In the middle of it: when some turns are committed, and the replay, 60 turns at 12 a second, still goes on. It holds its
-# breath until the daemon knows that it has to stop.
+# breath until the daemon has been told to stop.
 port=$(sed -n 's/.*"kind":"http".* port \([0-9]*\)".*/\1/p' "$work/daemon.log")
 commits() {
 	"$FC_BUILD_DIR/tests/daemon/test_http" get "http://127.0.0.1:$port/metrics" | awk '$1 == "flatcake_commits_total" { print $2 }'
 }
 has_begun_or_ended() {
-	[ "$(commits)" -ge 5 ] || ! kill -0 $replay 2>/dev/null
+	committed=$(commits)
+	[ "${committed:-0}" -ge 5 ] || ! kill -0 $replay 2>/dev/null
 }
 await has_begun_or_ended
 kill -STOP $replay 2>/dev/null || fail "the replay was over before the daemon was"
