@@ -66,21 +66,14 @@ enum fc_plant {
 	FC_PLANT_ENDLESS_SYNC,           /* core/core.c: a sync that never returns keeps its saves waiting */
 	FC_PLANT_LATE_TWICE,             /* catalog/commit.c: who was told that it is late is told its end as well */
 	FC_PLANT_CUT_ON_ERROR,           /* core/local.c: what cannot be read is cut at once */
-	FC_PLANT_UNCHECKED_SYNC, /* sim/medium.c, as media/arena_file.c: a sync of a file that is lost succeeds */
-	FC_PLANT_GATE_IN_ORDER,      /* sched/gate.c: commands reach the medium in the order they came */
-	FC_PLANT_SAVE_BEFORE_LOAD,   /* sched/gate.c: what saves write goes before what loads read */
-	FC_PLANT_FULL_BESIDE,        /* sched/gate.c: beside a small load as much of a long one goes as ever */
-	FC_PLANT_LONG_EXPRESS,       /* core/loads.c: a long load takes the express stream */
-	FC_PLANT_RECLAIM_SAVED,    /* catalog/publish.c: what was just saved makes room for itself */
-	FC_PLANT_LATE_MEMORY,      /* catalog/commit.c: a batch takes memory when it needs it, or withdraws (was one) */
-	FC_PLANT_DROP_COPIES,      /* catalog/rebuild.c: of two copies one goes before any was read (was one) */
+	FC_PLANT_UNCHECKED_SYNC,   /* sim/medium.c, as media/arena_file.c: a sync of a file that is lost succeeds */
 	FC_PLANT_GATE_IN_ORDER,    /* sched/gate.c: commands reach the medium in the order they came */
 	FC_PLANT_SAVE_BEFORE_LOAD, /* sched/gate.c: what saves write goes before what loads read */
 	FC_PLANT_FULL_BESIDE,      /* sched/gate.c: beside a small load as much of a long one goes as ever */
 	FC_PLANT_LONG_EXPRESS,     /* core/loads.c: a long load takes the express stream */
-	FC_PLANT_WAKE_FOR_NOTHING,   /* server/server.c: who says nothing is ended a moment after the server woke for it */
-	FC_PLANT_WAKE_FOR_NOTHING,   /* server/server.c: who says nothing is ended a moment after the server woke for it
-				      */
+	FC_PLANT_WAKE_FOR_NOTHING, /* server/server.c: who says nothing is ended a moment after the server woke for it
+				    */
+	FC_PLANT_NO_SHARE,         /* server/share.c: a process reserves as much as there is */
 	FC_PLANT_COUNT
 };
 

@@ -47,6 +47,7 @@ struct fc_catalog;
 struct fc_owner {
 	uint16_t tag;       /* at least 1 */
 	uint64_t bytes_max; /* of chunks, on both media together; 0: no limit */
+	const char *name;   /* for messages; borrowed until the catalog is freed. NULL: the tag stands for it */
 };
 #define FC_OWNERS_MAX 1024u
 
@@ -202,6 +203,7 @@ struct fc_reservation {
 	struct fc_session_id session;
 	uint64_t blocks_new, bytes_new;
 	uint64_t segments_absorbed; /* known after the commit */
+	bool is_over_quota;         /* after FC_EFULL: it is the owner's quota that has no room */
 	const struct fc_key *keys;  /* the turn's, until the commit; NULL for a spill */
 	uint64_t key_count;         /* of these */
 	/* durability, from the commit on */

@@ -46,8 +46,8 @@ int fc_owners_init(struct fc_catalog *catalog, const struct fc_owner *owners, ui
 		uint32_t place = i;
 		for (; place > 0 && catalog->owners[place - 1].tag > owners[i].tag; place--)
 			catalog->owners[place] = catalog->owners[place - 1];
-		catalog->owners[place] =
-			(struct fc_owner_state){.tag = owners[i].tag, .bytes_max = owners[i].bytes_max};
+		catalog->owners[place] = (struct fc_owner_state){
+			.tag = owners[i].tag, .name = owners[i].name, .bytes_max = owners[i].bytes_max};
 	}
 	for (uint32_t i = 0; i < count; i++)
 		catalog->owners[i].order.seed = catalog->opts.hash_seed;

@@ -21,6 +21,7 @@ enum fc_segment_state {
 /* An owner, as the options say, and what it has. */
 struct fc_owner_state {
 	uint16_t tag;
+	const char *name; /* or NULL */
 	uint64_t bytes_max;
 	struct fc_order order; /* those that may be reclaimed for its quota, reclaim.c */
 	uint64_t session_count;

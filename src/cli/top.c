@@ -235,20 +235,22 @@ static void add_client(struct fc_table *table, const json_t *client)
 	fc_table_cell(table, "%s", fc_human_count(count_at(report, "prepare_length", NULL), text));
 	fc_table_cell(table, "%s", fc_human_count(count_at(client, "leases", NULL), text));
 	fc_table_cell(table, "%s", fc_human_bytes(count_at(client, "reserved_bytes", NULL), text));
+	fc_table_cell(table, "%s",
+		      seconds_text(json_number_value(at(client, "oldest_reservation_seconds", NULL)), text));
 	fc_table_cell(table, "%s", seconds_text(json_number_value(at(client, "age_seconds", NULL)), text));
 }
 
 static int print_clients(const json_t *clients, FILE *out)
 {
-	static const char *const heads[] = {"client", "namespace", "process", "hit rate", "loads",
-					    "ready",  "prepare",   "leases",  "reserved", "connected"};
+	static const char *const heads[] = {"client",  "namespace", "process",  "hit rate", "loads",    "ready",
+					    "prepare", "leases",    "reserved", "oldest",   "connected"};
 	struct fc_table table;
 	const json_t *list = at(clients, "clients", NULL);
 	if (json_array_size(list) == 0) {
 		fputs("\nno client is connected\n", out);
 		return FC_OK;
 	}
-	fc_table_init(&table, "llrrrrrrrr");
+	fc_table_init(&table, "llrrrrrrrrr");
 	for (size_t head = 0; head < fc_array_len(heads); head++)
 		fc_table_cell(&table, "%s", heads[head]);
 	for (size_t index = 0; index < json_array_size(list); index++)

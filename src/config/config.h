@@ -150,6 +150,8 @@ struct fc_config {
 	uint64_t clients_max;
 	uint64_t requests_max;       /* of one client */
 	uint64_t reserved_bytes_max; /* of one client */
+	double reserved_share;       /* of an arena, of one process */
+	uint64_t reserved_old_ns;    /* when a reservation is told of */
 	uint64_t unsent_bytes_max;   /* of one client */
 	uint64_t lease_timeout_ns, fence_timeout_ns, drain_timeout_ns, hello_timeout_ns;
 	int log_format, log_level; /* enums of daemon/log.h */

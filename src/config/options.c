@@ -259,6 +259,12 @@ static const struct fc_option options[] = {
 	 .help = "requests, leases and reservations that one client may have open", .min = 1, .max = 65536},
 	{"reserved-max", "SIZE", FC_OPTION_SIZE, FIELD(reserved_bytes_max), FC_COMMAND_DAEMON, "64GiB",
 	 .help = "bytes that one client may have reserved and not committed", .min = MIB, .max = 256 * TIB},
+	{"reserved-share", "RATIO", FC_OPTION_RATIO, FIELD(reserved_share), FC_COMMAND_DAEMON, "0.25",
+	 .help = "share of an arena that one process may have reserved and not committed; a single save may be larger "
+		 "while as much as a share stays without reservations",
+	 .ratio_min = 0.001, .ratio_max = 1},
+	{"reserved-old", "DURATION", FC_OPTION_DURATION, FIELD(reserved_old_ns), FC_COMMAND_DAEMON, "1min",
+	 .help = "a client that keeps a reservation longer is named in the log", .min = SECOND_NS, .max = DAY_NS},
 	{"unsent-max", "SIZE", FC_OPTION_SIZE, FIELD(unsent_bytes_max), FC_COMMAND_DAEMON, "64MiB",
 	 .help = "bytes of answers that may wait for a client that does not read; then its connection ends", .min = MIB,
 	 .max = 4 * GIB},

@@ -258,6 +258,9 @@ static void add_clients(struct fc_text *text, const struct fc_daemon_view *view)
 	}
 	add_head(text, "flatcake_oldest_lease_seconds", GAUGE, "Age of the oldest lease, 0 without any.");
 	fc_text_addf(text, "flatcake_oldest_lease_seconds %.3f\n", (double)oldest_ns / 1e9);
+	add_head(text, "flatcake_oldest_reservation_seconds", GAUGE,
+		 "Age of the oldest reservation, those of gone clients included, 0 without any.");
+	fc_text_addf(text, "flatcake_oldest_reservation_seconds %.3f\n", (double)view->oldest_reservation_ns / 1e9);
 	add_head(text, "flatcake_reservations_open", GAUGE, "Reservations of connected clients, not yet committed.");
 	add_value(text, "flatcake_reservations_open", NULL, reservations);
 	add_head(text, "flatcake_reserved_bytes", GAUGE, "Bytes of those.");

@@ -104,6 +104,7 @@ static int make_namespaces(struct fc_daemon *daemon, struct fc_error *error)
 		ids[0] = (uint32_t)from->uid;
 		ids[1] = (uint32_t)from->gid;
 		daemon->owners[i].tag = fc_server_namespace_tag(from->name);
+		daemon->owners[i].name = from->name;
 		daemon->owners[i].bytes_max = from->quota_bytes;
 		daemon->namespaces[i] = (struct fc_server_namespace_opts){
 			.name = from->name,
@@ -215,6 +216,8 @@ int fc_daemon_open_server(struct fc_daemon *daemon, struct fc_error *error)
 	opts.limits.clients_max = (uint32_t)config->clients_max;
 	opts.limits.requests_max = (uint32_t)config->requests_max;
 	opts.limits.reserved_bytes_max = config->reserved_bytes_max;
+	opts.limits.reserved_share = config->reserved_share;
+	opts.limits.reserved_old_ns = config->reserved_old_ns;
 	opts.limits.unsent_bytes_max = config->unsent_bytes_max;
 	opts.limits.hello_timeout_ns = config->hello_timeout_ns;
 	opts.limits.lease_timeout_ns = config->lease_timeout_ns;

@@ -83,6 +83,8 @@ static bool add_client(void *context, const struct fc_server_client_info *info)
 		.oldest_lease_ns = info->oldest_lease_ns != 0 ? age(snapshot->now_ns, info->oldest_lease_ns) : 0,
 		.reservations = held->claims_reserved,
 		.reserved_bytes = held->reserved_bytes,
+		.oldest_reservation_ns =
+			info->oldest_reservation_ns != 0 ? age(snapshot->now_ns, info->oldest_reservation_ns) : 0,
 		.requests = held->leases + held->claims_waiting + held->claims_reserved,
 		.unsent_bytes = held->unsent_bytes,
 		.report_age_ns = info->reported_ns != 0 ? age(snapshot->now_ns, info->reported_ns) : UINT64_MAX,
@@ -128,7 +130,7 @@ static void show_lists(struct fc_snapshot *snapshot, struct fc_daemon_view *view
 	view->namespace_count = snapshot->namespace_count;
 }
 
-static void show_counters(const struct fc_server_totals *totals, struct fc_daemon_view *view)
+static void show_totals(const struct fc_server_totals *totals, uint64_t now_ns, struct fc_daemon_view *view)
 {
 	const struct fc_server_counters *from = &totals->counters;
 	const uint64_t *events = from->events;
@@ -153,6 +155,8 @@ static void show_counters(const struct fc_server_totals *totals, struct fc_daemo
 	to->match_time = from->match_time;
 	view->reports = totals->report;
 	view->reservations_orphaned_now = totals->held.claims_orphaned;
+	if (totals->oldest_reservation_ns != 0)
+		view->oldest_reservation_ns = age(now_ns, totals->oldest_reservation_ns);
 }
 
 static const char *reason(enum fc_daemon_state state)
@@ -222,7 +226,7 @@ static void show(void *context, struct fc_daemon_view *view)
 	if (daemon->server != NULL) {
 		struct fc_server_totals totals;
 		fc_server_totals(daemon->server, &totals);
-		show_counters(&totals, view);
+		show_totals(&totals, snapshot->now_ns, view);
 		snapshot->catalog = fc_core_catalog(daemon->core);
 		fc_server_clients(daemon->server, add_client, snapshot);
 		fc_server_namespaces(daemon->server, add_namespace, snapshot);

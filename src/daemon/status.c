@@ -196,6 +196,7 @@ static json_t *client_json(const struct fc_view_client *client)
 	json_object_set_new(object, "oldest_lease_seconds", seconds_json(client->oldest_lease_ns));
 	set_count(object, "reservations", client->reservations);
 	set_count(object, "reserved_bytes", client->reserved_bytes);
+	json_object_set_new(object, "oldest_reservation_seconds", seconds_json(client->oldest_reservation_ns));
 	set_count(object, "requests", client->requests);
 	set_count(object, "unsent_bytes", client->unsent_bytes);
 	bool has_reported = client->report_age_ns != UINT64_MAX;

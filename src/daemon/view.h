@@ -62,6 +62,7 @@ struct fc_view_client {
 	uint64_t age_ns;
 	uint64_t leases, oldest_lease_ns; /* 0 without a lease */
 	uint64_t reservations, reserved_bytes, requests;
+	uint64_t oldest_reservation_ns; /* 0 without a reservation */
 	uint64_t unsent_bytes;
 	uint64_t report_age_ns; /* UINT64_MAX: it has not reported yet */
 	struct fc_wire_report report;
@@ -99,6 +100,7 @@ struct fc_daemon_view {
 	const struct fc_view_namespace *namespaces;
 	size_t namespace_count;
 	uint64_t reservations_orphaned_now; /* whose clients' locks are not free yet */
+	uint64_t oldest_reservation_ns;     /* of anybody, orphans included; 0: there is none */
 	/* Sums of all reports: counters of clients that have left included, lengths and active ones of those who are
 	 * there. No waiters: those stand with their clients. */
 	struct fc_wire_report reports;

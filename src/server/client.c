@@ -28,6 +28,7 @@ const char *fc_server_event_name(enum fc_server_event event)
 		[FC_SERVER_FENCE_OVER] = "fence_over",
 		[FC_SERVER_DRAINING] = "draining",
 		[FC_SERVER_NOT_DURABLE] = "not_durable",
+		[FC_SERVER_RESERVATION_OLD] = "reservation_old",
 	};
 	return event > 0 && event < FC_SERVER_EVENT_COUNT ? names[event] : "unknown";
 }

@@ -100,7 +100,7 @@ static struct fc_server_request *obtain(struct fc_server_client *client, uint64_
 	request->number = number;
 	request->wish = FC_WISH_NONE;
 	request->damage_count = 0;
-	request->reserved_bytes = 0;
+	memset(request->reserved_in, 0, sizeof(request->reserved_in));
 	request->since_ns = fc_server_now_ns(server);
 	fc_list_push(&client->requests, &request->link);
 	fc_list_push(&client->buckets[number % FC_REQUEST_BUCKETS], &request->bucket);
@@ -324,9 +324,11 @@ static void refuse_reserve(struct fc_server_client *client, uint64_t number, con
 	fc_server_client_sent(client, fc_wire_put_reserved(&client->output, number, why->code, NULL, why));
 }
 
+/* In whole chunks, as the others miss them. */
 static uint64_t grant_bytes(const struct fc_server *server, const struct fc_reservation *reservation,
 			    enum fc_medium medium)
 {
+	const struct fc_superblock *superblock = fc_catalog_superblock(server->catalog, medium);
 	uint64_t sum = 0;
 	for (uint32_t i = 0; i < reservation->grant_count; i++) {
 		const struct fc_placed *placed = &reservation->grants[i].placed;
@@ -334,9 +336,26 @@ static uint64_t grant_bytes(const struct fc_server *server, const struct fc_rese
 		if (fc_gva_medium(placed->base) != medium)
 			continue;
 		fc_check(fc_shape_bytes(server->opts.geometry, placed->shape, placed->align, &bytes) == FC_OK);
-		sum += bytes;
+		sum += fc_align_up(bytes, superblock->chunk_bytes);
 	}
 	return sum;
+}
+
+static void count_reserved(struct fc_server_request *request, bool is_more)
+{
+	static const size_t bytes_in[FC_MEDIUM_COUNT] = {HELD(reserved_in[FC_MEMORY]), HELD(reserved_in[FC_SSD])};
+	static const size_t claims_in[FC_MEDIUM_COUNT] = {HELD(claims_in[FC_MEMORY]), HELD(claims_in[FC_SSD])};
+	for (int medium = 0; medium < FC_MEDIUM_COUNT; medium++) {
+		count_held(request, claims_in[medium], request->reserved_in[medium] > 0, is_more);
+		count_held(request, bytes_in[medium], request->reserved_in[medium], is_more);
+		count_held(request, HELD(reserved_bytes), request->reserved_in[medium], is_more);
+	}
+}
+
+static void drop_reserved(struct fc_server_request *request)
+{
+	count_reserved(request, false);
+	memset(request->reserved_in, 0, sizeof(request->reserved_in));
 }
 
 /* Gives back what a claim holds; the request goes on to its end. */
@@ -344,9 +363,21 @@ static void abort_claim(struct fc_server_request *request)
 {
 	struct fc_directory *directory = request->server->directory;
 	directory->ops->abort(directory, &request->claim);
-	if (request->reserved_bytes > 0)
-		count_held(request, HELD(reserved_bytes), request->reserved_bytes, false);
-	request->reserved_bytes = 0;
+	drop_reserved(request);
+}
+
+static int check_reserved(const struct fc_server_client *client, const uint64_t bytes[FC_MEDIUM_COUNT],
+			  struct fc_error *error)
+{
+	uint64_t limit = client->server->opts.limits.reserved_bytes_max;
+	uint64_t sum = bytes[FC_MEMORY] + bytes[FC_SSD];
+	if (sum <= limit && client->held.reserved_bytes <= limit - sum)
+		return fc_share_check(client, bytes, error);
+	return fc_error_set(error, FC_ELIMIT,
+			    "save: %llu bytes on top of %llu that are reserved already; a client may have %llu at "
+			    "once (reserved_bytes_max)",
+			    (unsigned long long)sum, (unsigned long long)client->held.reserved_bytes,
+			    (unsigned long long)limit);
 }
 
 static void grant(struct fc_server_request *request)
@@ -354,28 +385,23 @@ static void grant(struct fc_server_request *request)
 	struct fc_server_client *client = request->client;
 	struct fc_server *server = request->server;
 	struct fc_reservation *reservation = &request->claim.reservation;
-	uint64_t bytes[FC_MEDIUM_COUNT], limit = server->opts.limits.reserved_bytes_max;
+	struct fc_error error = {0};
+	uint64_t bytes[FC_MEDIUM_COUNT];
 	for (int medium = 0; medium < FC_MEDIUM_COUNT; medium++)
 		bytes[medium] = grant_bytes(server, reservation, (enum fc_medium)medium);
-	uint64_t sum = bytes[FC_MEMORY] + bytes[FC_SSD];
-	if (sum > limit || client->held.reserved_bytes > limit - sum) {
-		struct fc_error error;
-		(void)fc_error_set(
-			&error, FC_ELIMIT,
-			"save: %llu bytes on top of %llu that are reserved already; a client may have %llu at "
-			"once (reserved_bytes_max)",
-			(unsigned long long)sum, (unsigned long long)client->held.reserved_bytes,
-			(unsigned long long)limit);
+	if (check_reserved(client, bytes, &error) != FC_OK) {
 		abort_claim(request);
 		refuse_reserve(client, request->number, &error);
 		end(request);
 		return;
 	}
-	request->reserved_bytes = sum;
-	count_held(request, HELD(reserved_bytes), sum, true);
+	memcpy(request->reserved_in, bytes, sizeof(bytes));
+	count_reserved(request, true);
 	for (int medium = 0; medium < FC_MEDIUM_COUNT; medium++)
 		COUNT(client, bytes_granted[medium], bytes[medium]);
 	set_state(request, FC_REQUEST_RESERVED);
+	request->since_ns = fc_server_now_ns(server);
+	fc_list_push(&server->reserved, &request->order);
 	weigh(request);
 	fc_server_client_sent(client, fc_wire_put_reserved(&client->output, request->number, FC_OK, reservation, NULL));
 }
@@ -401,6 +427,8 @@ static void on_reserved(struct fc_claim *claim)
 	claim->error.code = claim->code;
 	if (claim->error.text[0] == 0)
 		(void)fc_error_set(&claim->error, claim->code, "save: %s", fc_code_text(claim->code));
+	if (claim->code == FC_EFULL && !claim->reservation.is_over_quota)
+		fc_share_blame(request->client, &claim->error);
 	refuse_reserve(request->client, request->number, &claim->error);
 	end(request);
 }
@@ -414,8 +442,8 @@ static void on_visible(struct fc_claim *claim)
 		.segments_absorbed = claim->code == FC_OK ? claim->reservation.segments_absorbed : 0,
 		.is_durable_coming = claim->state == FC_CLAIM_VISIBLE,
 	};
-	count_held(request, HELD(reserved_bytes), request->reserved_bytes, false);
-	request->reserved_bytes = 0;
+	drop_reserved(request);
+	fc_list_remove(&request->order);
 	COUNT(client, commits, 1);
 	COUNT(client, commits_failed, claim->code != FC_OK);
 	if (claim->code == FC_OK) {

@@ -13,6 +13,8 @@ void fc_server_limits_init(struct fc_server_limits *limits)
 		.clients_max = 256,
 		.requests_max = 4096,
 		.reserved_bytes_max = 64ull << 30,
+		.reserved_share = 0.25,
+		.reserved_old_ns = 60 * SECOND_NS,
 		.unsent_bytes_max = 64ull << 20,
 		.memory_bytes_max = 256ull << 20,
 		.keys_max = 1ull << 20,
@@ -37,6 +39,7 @@ static int check_limits(const struct fc_server_limits *limits, struct fc_error *
 		{"keys_max", limits->keys_max,
 		 (FC_WIRE_BODY_BYTES_MAX - BODY_BYTES_BESIDES_KEYS) / sizeof(struct fc_key)},
 		{"damages_max", limits->damages_max, 4096},
+		{"reserved_old_ns", limits->reserved_old_ns, UINT64_MAX},
 		{"hello_timeout_ns", limits->hello_timeout_ns, UINT64_MAX},
 		{"lease_timeout_ns", limits->lease_timeout_ns, UINT64_MAX},
 		{"io_timeout_ns", limits->io_timeout_ns, UINT64_MAX},
@@ -45,6 +48,9 @@ static int check_limits(const struct fc_server_limits *limits, struct fc_error *
 		if (rows[i].value == 0 || rows[i].value > rows[i].max)
 			return fc_error_set(error, FC_EINVAL, "%s %llu; 1 to %llu is allowed", rows[i].name,
 					    (unsigned long long)rows[i].value, (unsigned long long)rows[i].max);
+	if (!(limits->reserved_share > 0 && limits->reserved_share <= 1))
+		return fc_error_set(error, FC_EINVAL, "reserved_share %g; more than 0, up to 1, is allowed",
+				    limits->reserved_share);
 	return FC_OK;
 }
 
@@ -63,8 +69,9 @@ int fc_server_open(struct fc_server **result, const struct fc_server_opts *opts,
 	server->area_bytes_max = fc_core_area_bytes_max(opts->core);
 	server->body_bytes_max = opts->limits.keys_max * sizeof(struct fc_key) + BODY_BYTES_BESIDES_KEYS;
 	server->is_fenced = opts->is_fenced && !fc_is_planted(FC_PLANT_NO_FENCE);
-	struct fc_link *lists[] = {&server->clients, &server->greeting, &server->spaces,       &server->leases,
-				   &server->fenced,  &server->unheard,  &server->free_requests};
+	struct fc_link *lists[] = {&server->clients,  &server->greeting,      &server->spaces,
+				   &server->leases,   &server->fenced,        &server->unheard,
+				   &server->reserved, &server->reserved_long, &server->free_requests};
 	for (size_t i = 0; i < fc_array_len(lists); i++)
 		fc_list_init(lists[i]);
 	code = fc_verify_init(server);
@@ -151,12 +158,13 @@ static unsigned end_late_leases(struct fc_server *server, uint64_t now_ns)
 unsigned fc_server_step(struct fc_server *server)
 {
 	uint64_t now_ns = fc_server_now_ns(server);
-	return end_late_greetings(server, now_ns) + end_late_leases(server, now_ns) + fc_verify_step(server);
+	return end_late_greetings(server, now_ns) + end_late_leases(server, now_ns) + fc_share_step(server, now_ns) +
+	       fc_verify_step(server);
 }
 
 uint64_t fc_server_wake_ns(const struct fc_server *server)
 {
-	uint64_t wake_ns = fc_verify_wake_ns(server);
+	uint64_t wake_ns = fc_min_u64(fc_verify_wake_ns(server), fc_share_wake_ns(server));
 	const struct fc_server_client *client = next_greeting(server);
 	const struct fc_server_request *request = oldest_lease(server);
 	if (client != NULL)
@@ -216,6 +224,19 @@ bool fc_server_is_at_rest(const struct fc_server *server)
 
 /* ---- for operators ---- */
 
+/* When the oldest of the requests in that state was granted; 0: there is none. */
+static uint64_t oldest_ns(const struct fc_server_client *client, enum fc_request_state state)
+{
+	uint64_t oldest_ns = 0;
+	fc_list_for_each(link, &client->requests)
+	{
+		const struct fc_server_request *request = fc_container_of(link, struct fc_server_request, link);
+		if (request->state == state && (oldest_ns == 0 || request->since_ns < oldest_ns))
+			oldest_ns = request->since_ns;
+	}
+	return oldest_ns;
+}
+
 void fc_server_clients(const struct fc_server *server,
 		       bool (*each)(void *context, const struct fc_server_client_info *info), void *context)
 {
@@ -236,15 +257,8 @@ void fc_server_clients(const struct fc_server *server,
 			.reported_ns = client->reported_ns,
 		};
 		info.held.unsent_bytes = client->output.used;
-		fc_list_for_each(request_link, &client->requests)
-		{
-			const struct fc_server_request *request =
-				fc_container_of(request_link, struct fc_server_request, link);
-			if (request->state != FC_REQUEST_LEASED)
-				continue;
-			info.oldest_lease_ns = request->since_ns;
-			break;
-		}
+		info.oldest_lease_ns = oldest_ns(client, FC_REQUEST_LEASED);
+		info.oldest_reservation_ns = oldest_ns(client, FC_REQUEST_RESERVED);
 		if (!each(context, &info))
 			return;
 	}
@@ -292,6 +306,7 @@ void fc_server_totals(const struct fc_server *server, struct fc_server_totals *t
 		.is_fenced = server->is_fenced,
 		.is_draining = server->is_draining,
 		.verifies_waiting = server->damages_waiting,
+		.oldest_reservation_ns = fc_share_oldest_ns(server),
 		.counters = server->counters,
 		.held = server->held,
 		.report = server->report,

@@ -44,6 +44,9 @@
  *   3. Space that was reserved for a client is given to nobody else before fc_server_unlocked().
  *   4. The sum of all reports never falls, also when clients go.
  *   5. Nothing here waits: what takes long is a state, and ends by an event or by a time limit in fc_server_wake_ns().
+ *   6. No process has more than its share of an arena reserved, in however many connections; a single save that is
+ *      larger leaves at least as much as a share to the others (share.c). So a client that is stopped while it holds
+ *      reservations, which nobody may take from it (3), withholds a part of the arena and never the whole.
  *
  * One thread. Callbacks are called from inside calls of this interface and of fc_core_step(); they must only note what
  * they are told, and not call back. */
@@ -74,6 +77,8 @@ struct fc_server_limits {
 	uint32_t clients_max;  /* gone ones whose lock is held included */
 	uint32_t requests_max; /* leases, and as many reservations, of one client */
 	uint64_t reserved_bytes_max, unsent_bytes_max;
+	double reserved_share;     /* of an arena, that the clients of one process may have reserved: share.c */
+	uint64_t reserved_old_ns;  /* a reservation older than this is told of, once */
 	uint64_t memory_bytes_max; /* keys and paths of one client's requests */
 	uint64_t keys_max;         /* in one message */
 	uint32_t damages_max; /* reports of one client that wait to be looked at; what is more is dropped and counted */
@@ -103,8 +108,9 @@ enum fc_server_event {
 	FC_SERVER_FENCE_OVER = 17,
 	FC_SERVER_DRAINING = 18,
 	FC_SERVER_NOT_DURABLE = 19, /* a turn that was visible; the text says why */
+	FC_SERVER_RESERVATION_OLD = 20,
 };
-#define FC_SERVER_EVENT_COUNT 20
+#define FC_SERVER_EVENT_COUNT 21
 /* A word for an event, for logs and metrics: "protocol_error". */
 const char *fc_server_event_name(enum fc_server_event event);
 
@@ -196,6 +202,8 @@ struct fc_server_counters {
 struct fc_server_held {
 	uint64_t leases, claims_waiting, claims_reserved, claims_orphaned, claims_visible;
 	uint64_t reserved_bytes, unsent_bytes;
+	uint64_t reserved_in[FC_MEDIUM_COUNT]; /* of reserved_bytes */
+	uint64_t claims_in[FC_MEDIUM_COUNT];   /* that have some of those */
 };
 
 enum fc_server_client_state {
@@ -213,7 +221,8 @@ struct fc_server_client_info {
 	struct fc_server_peer peer;
 	const char *program, *name_space; /* "" before the hello */
 	uint64_t connected_ns, last_message_ns;
-	uint64_t oldest_lease_ns; /* when it was granted; 0: none */
+	uint64_t oldest_lease_ns;       /* when it was granted; 0: none */
+	uint64_t oldest_reservation_ns; /* the same */
 	struct fc_server_counters counters;
 	struct fc_server_held held;
 	struct fc_wire_report report; /* zeros before the first */
@@ -240,6 +249,7 @@ struct fc_server_totals {
 	uint32_t clients, clients_gone; /* connected; gone, and their locks held */
 	bool is_fenced, is_draining;
 	uint64_t verifies_waiting;
+	uint64_t oldest_reservation_ns; /* when it was granted, orphans included; 0: none */
 	struct fc_server_counters counters;
 	struct fc_server_held held;
 	struct fc_wire_report report;

@@ -27,7 +27,7 @@ enum fc_request_wish {
 struct fc_server_request {
 	struct fc_link link;   /* client->requests, server->unheard, or server->free_requests */
 	struct fc_link bucket; /* client->buckets, while the client knows it */
-	struct fc_link order;  /* server->leases or ->fenced */
+	struct fc_link order;  /* server->leases, ->fenced, ->reserved or ->reserved_long */
 	struct fc_server *server;
 	struct fc_server_client *client; /* NULL: nobody is told any more */
 	struct fc_server_space *space;   /* the namespace, where it is counted */
@@ -42,7 +42,7 @@ struct fc_server_request {
 	uint64_t key_room;
 	uint64_t *points;
 	uint64_t point_room;
-	uint64_t reserved_bytes;
+	uint64_t reserved_in[FC_MEDIUM_COUNT];
 	uint64_t memory_bytes; /* as it counts for the client */
 };
 
@@ -127,8 +127,10 @@ struct fc_server {
 	uint64_t next_number;
 	struct fc_link spaces;
 	uint32_t space_count;
-	struct fc_link leases;  /* of all clients, oldest first */
-	struct fc_link fenced;  /* reserves that wait for the fence, in order */
+	struct fc_link leases; /* of all clients, oldest first */
+	struct fc_link fenced; /* reserves that wait for the fence, in order */
+	struct fc_link reserved,
+		reserved_long;  /* RESERVED, oldest first; the second: told of, and older than the first */
 	struct fc_link unheard; /* requests of clients that are gone, VISIBLE */
 	struct fc_link free_requests;
 	uint32_t free_request_count;
@@ -182,6 +184,18 @@ void fc_server_client_sent(struct fc_server_client *client, int code);
 void fc_server_tell(struct fc_server *server, enum fc_server_event event, struct fc_server_client *client,
 		    const char *format, ...) FC_PRINTF(4, 5);
 void fc_server_client_free(struct fc_server_client *client);
+
+/* ---- share.c ---- */
+
+/* FC_OK, or FC_ELIMIT with a text that names the process and its share. */
+FC_MUST_USE int fc_share_check(const struct fc_server_client *client, const uint64_t bytes[FC_MEDIUM_COUNT],
+			       struct fc_error *error);
+/* An arena was too full for a save of `client`: adds to `error` which other process has most of it reserved, if any. */
+void fc_share_blame(const struct fc_server_client *client, struct fc_error *error);
+/* Tells of reservations that have become old. */
+unsigned fc_share_step(struct fc_server *server, uint64_t now_ns);
+uint64_t fc_share_wake_ns(const struct fc_server *server);
+uint64_t fc_share_oldest_ns(const struct fc_server *server);
 
 /* ---- hello.c ---- */
 

@@ -759,6 +759,9 @@ void fc_sim_check_save_code(struct fc_sim *sim, const struct fc_sim_client *clie
 	case FC_EAGAIN: /* no connection for too long */
 		is_allowed = is_disturbed;
 		break;
+	case FC_ELIMIT: /* its process's share of what may be reserved */
+		is_allowed = sim->is_wired;
+		break;
 	case FC_EINVAL: /* what the client thought was stored has gone meanwhile */
 		is_allowed = client->is_partly_resident;
 		break;

@@ -60,8 +60,9 @@ static void note_beginning(struct fc_sim *sim, struct fc_sim_client *client)
 	client->submitted_ns = sim->notes.now_ns;
 	client->losses = fc_sim_losses(sim);
 	client->disturbances = engine == NULL ? 0 : engine->disturbances;
-	if (engine != NULL && (fc_client_state(engine->client) != FC_CLIENT_UP ||
-			       engine->deaf_until_ns > sim->notes.now_ns || sim->daemon.is_fenced))
+	if (engine != NULL &&
+	    (fc_client_state(engine->client) != FC_CLIENT_UP || engine->deaf_until_ns > sim->notes.now_ns ||
+	     engine->stopped_until_ns != 0 || sim->daemon.is_fenced))
 		client->disturbances = UINT64_MAX; /* it begins disturbed */
 	client->cuts = fc_sim_cuts(sim);
 	client->fired = fc_sim_fired(sim);

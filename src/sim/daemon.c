@@ -43,9 +43,9 @@ static bool is_allowed(const struct fc_sim *sim, enum fc_server_event event, con
 		return true;
 	switch (event) {
 	case FC_SERVER_PROTOCOL_ERROR: /* no HELLO in time */
-		return probability[FC_FAULT_CLOCK_JUMP] > 0;
+		return probability[FC_FAULT_CLOCK_JUMP] + probability[FC_FAULT_STOPPED] > 0;
 	case FC_SERVER_UNSENT_LIMIT:
-		return probability[FC_FAULT_DEAF] > 0;
+		return probability[FC_FAULT_DEAF] + probability[FC_FAULT_STOPPED] > 0;
 	case FC_SERVER_HELD_LIMIT:
 	case FC_SERVER_REFUSED_VERSION:
 	case FC_SERVER_REFUSED_GEOMETRY:
@@ -95,9 +95,9 @@ static struct fc_sim_connection *free_connection(struct fc_sim *sim)
 	return NULL;
 }
 
-struct fc_sim_connection *fc_sim_accept(struct fc_sim *sim)
+struct fc_sim_connection *fc_sim_accept(struct fc_sim *sim, int32_t pid)
 {
-	struct fc_server_peer peer = {.pid = 1, .uid = 1000, .gid = 1000};
+	struct fc_server_peer peer = {.pid = pid, .uid = 1000, .gid = 1000};
 	struct fc_error error = {0};
 	if (sim->daemon.server == NULL || sim->daemon.is_stopping)
 		return NULL;
@@ -403,6 +403,41 @@ void fc_sim_daemon_stop(struct fc_sim *sim)
 			      (unsigned long long)stats.leases);
 }
 
+/* ---- shares ---- */
+
+struct reserved {
+	/* by process */
+	uint64_t bytes[FC_SIM_ENGINES_MAX + 2][FC_MEDIUM_COUNT], claims[FC_SIM_ENGINES_MAX + 2][FC_MEDIUM_COUNT];
+};
+
+static bool add_reserved(void *context, const struct fc_server_client_info *info)
+{
+	struct reserved *reserved = context;
+	for (int medium = 0; medium < FC_MEDIUM_COUNT; medium++) {
+		reserved->bytes[info->peer.pid][medium] += info->held.reserved_in[medium];
+		reserved->claims[info->peer.pid][medium] += info->held.claims_in[medium];
+	}
+	return true;
+}
+
+/* Whatever one process has reserved, stopped, gone or alive: it is within its share, or one save that leaves as much to
+ * the others. */
+static void check_shares(struct fc_sim *sim)
+{
+	struct reserved reserved = {0};
+	fc_server_clients(sim->daemon.server, add_reserved, &reserved);
+	for (uint32_t pid = 0; pid < FC_SIM_ENGINES_MAX + 2; pid++)
+		for (int medium = 0; medium < FC_MEDIUM_COUNT; medium++) {
+			uint64_t held_bytes = reserved.bytes[pid][medium];
+			uint64_t bytes = sim->media[medium] == NULL ? 0 : sim->media[medium]->media.bytes;
+			uint64_t share_bytes = (uint64_t)((double)bytes * sim->settings.limits.reserved_share);
+			bool is_one = reserved.claims[pid][medium] == 1 && held_bytes <= bytes - share_bytes;
+			if (held_bytes > share_bytes && !is_one)
+				fc_sim_broken(&sim->notes, "process %u has %llu of %llu bytes of medium %d reserved",
+					      pid, (unsigned long long)held_bytes, (unsigned long long)bytes, medium);
+		}
+}
+
 /* ---- time ---- */
 
 unsigned fc_sim_daemon_step(struct fc_sim *sim)
@@ -415,6 +450,8 @@ unsigned fc_sim_daemon_step(struct fc_sim *sim)
 			count += serve(sim, &sim->connections[i]);
 	count += probe(sim);
 	count += fc_server_step(sim->daemon.server);
+	if (count > 0)
+		check_shares(sim);
 	free_unused(sim);
 	return count;
 }
@@ -525,7 +562,7 @@ static void say_hello(struct fc_sim *sim, struct fc_sim_connection *connection, 
 void fc_sim_stranger(struct fc_sim *sim)
 {
 	enum strange kind = (enum strange)fc_random_below(&sim->breakage, STRANGE_COUNT);
-	struct fc_sim_connection *connection = fc_sim_accept(sim);
+	struct fc_sim_connection *connection = fc_sim_accept(sim, FC_SIM_ENGINES_MAX + 1);
 	uint8_t garbage[256];
 	if (connection == NULL)
 		return;

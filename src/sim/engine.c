@@ -147,10 +147,40 @@ static void end_life(struct fc_sim *sim, struct fc_sim_engine *engine, uint64_t 
 	engine->start_ns = sim->notes.now_ns + away_ns;
 }
 
+/* ---- stopped ---- */
+
+static void look_at_media(struct fc_sim *sim, struct fc_sim_engine *engine, bool is_stopped)
+{
+	for (int medium = 0; medium < FC_MEDIUM_COUNT; medium++)
+		if (sim->media[medium] != NULL)
+			fc_sim_medium_stop(sim->media[medium], &engine->fronts[medium].media, is_stopped);
+}
+
+void fc_sim_engine_stop(struct fc_sim *sim, struct fc_sim_engine *engine, uint64_t until_ns)
+{
+	if (engine->client == NULL)
+		return;
+	engine->stopped_until_ns = until_ns;
+	engine->disturbances++;
+	look_at_media(sim, engine, true);
+	fc_sim_note(&sim->notes, "engine %llu is stopped until %llu", engine->number, until_ns, 0, 0);
+}
+
+void fc_sim_engine_resume(struct fc_sim *sim, struct fc_sim_engine *engine)
+{
+	if (engine->stopped_until_ns == 0)
+		return;
+	engine->stopped_until_ns = 0;
+	engine->disturbances++;
+	look_at_media(sim, engine, false);
+	fc_sim_note(&sim->notes, "engine %llu goes on", engine->number, 0, 0, 0);
+}
+
 void fc_sim_engine_kill(struct fc_sim *sim, struct fc_sim_engine *engine, uint64_t away_ns)
 {
 	if (engine->client == NULL)
 		return;
+	fc_sim_engine_resume(sim, engine);
 	fc_sim_note(&sim->notes, "engine %llu is killed", engine->number, 0, 0, 0);
 	for (int medium = 0; medium < FC_MEDIUM_COUNT; medium++)
 		if (sim->media[medium] != NULL)
@@ -169,6 +199,7 @@ void fc_sim_engine_close(struct fc_sim *sim, struct fc_sim_engine *engine)
 {
 	if (engine->client == NULL)
 		return;
+	fc_sim_engine_resume(sim, engine);
 	if (engine->connection != NULL)
 		fc_sim_engine_cut(sim, engine);
 	if (engine->fence != NULL && !fc_client_may_unlock(engine->client))
@@ -210,7 +241,7 @@ static void disconnect(struct fc_sim *sim, struct fc_sim_engine *engine, bool is
 
 void fc_sim_engine_cut(struct fc_sim *sim, struct fc_sim_engine *engine)
 {
-	if (engine->connection != NULL)
+	if (engine->connection != NULL && engine->stopped_until_ns == 0)
 		disconnect(sim, engine, true);
 }
 
@@ -260,7 +291,7 @@ static unsigned connect_again(struct fc_sim *sim, struct fc_sim_engine *engine)
 	if (engine->fence != NULL || sim->notes.now_ns < engine->next_try_ns)
 		return 0;
 	engine->next_try_ns = sim->notes.now_ns + sim->settings.retry_ns;
-	struct fc_sim_connection *connection = fc_sim_accept(sim);
+	struct fc_sim_connection *connection = fc_sim_accept(sim, (int32_t)engine->number + 1);
 	if (connection == NULL)
 		return 0;
 	connection->engine = engine;
@@ -272,6 +303,9 @@ static unsigned connect_again(struct fc_sim *sim, struct fc_sim_engine *engine)
 static unsigned step(struct fc_sim *sim, struct fc_sim_engine *engine)
 {
 	unsigned count = 0;
+	if (engine->stopped_until_ns > sim->notes.now_ns)
+		return 0;
+	fc_sim_engine_resume(sim, engine);
 	if (engine->client == NULL && engine->start_ns <= sim->notes.now_ns)
 		start(sim, engine);
 	if (engine->client != NULL && engine->connection == NULL)
@@ -306,7 +340,7 @@ bool fc_sim_engines_are_pending(const struct fc_sim *sim)
 {
 	for (uint32_t i = 0; i < sim->settings.engine_count; i++) {
 		const struct fc_sim_engine *engine = &sim->engines[i];
-		if (engine->client == NULL)
+		if (engine->client == NULL || engine->stopped_until_ns != 0)
 			continue;
 		if (engine->connection != NULL &&
 		    (fc_client_wants_close(engine->client) || is_output_wanted(sim, engine)))
@@ -322,6 +356,8 @@ static uint64_t next_ns(const struct fc_sim *sim, const struct fc_sim_engine *en
 	(void)sim;
 	if (engine->client == NULL)
 		return engine->start_ns;
+	if (engine->stopped_until_ns != 0)
+		return engine->stopped_until_ns;
 	if (engine->connection == NULL)
 		return engine->fence == NULL ? engine->next_try_ns : UINT64_MAX;
 	return fc_max_u64(fc_sim_stream_next_ns(&engine->connection->down), engine->deaf_until_ns);

@@ -486,6 +486,13 @@ unsigned fc_sim_medium_land(struct fc_sim_medium *medium)
 	}
 }
 
+void fc_sim_medium_stop(struct fc_sim_medium *medium, const struct fc_media *via, bool is_stopped)
+{
+	for (uint32_t i = 0; i < medium->flight_count; i++)
+		if (medium->flights[i].via == via)
+			medium->flights[i].is_unseen = is_stopped;
+}
+
 void fc_sim_medium_stray(struct fc_sim_medium *medium, const struct fc_media *via, uint64_t life)
 {
 	for (uint32_t i = 0; i < medium->flight_count; i++) {
@@ -528,7 +535,8 @@ uint64_t fc_sim_medium_next_ns(const struct fc_sim_medium *medium)
 {
 	uint64_t next_ns = FC_SIM_NEVER_NS;
 	for (uint32_t i = 0; i < medium->flight_count; i++)
-		next_ns = fc_min_u64(next_ns, medium->flights[i].due_ns);
+		if (!medium->flights[i].is_unseen)
+			next_ns = fc_min_u64(next_ns, medium->flights[i].due_ns);
 	return next_ns;
 }
 

@@ -53,6 +53,7 @@ struct fc_sim_flight {
 	struct fc_io *io;
 	struct fc_media *via; /* the front it came through; NULL: adrift, the io and its buffer are the medium's */
 	uint64_t life;        /* of the process that is gone */
+	bool is_unseen;       /* its process is stopped: it does not look whether this has ended */
 	bool is_stray;        /* nobody waits for it any more: it may land on what belongs to somebody else */
 	uint64_t due_ns;      /* FC_SIM_NEVER_NS: stuck */
 	uint64_t number;      /* of submission */
@@ -126,6 +127,8 @@ uint32_t fc_sim_medium_flights(const struct fc_sim_medium *medium, const struct 
 uint32_t fc_sim_medium_adrift(const struct fc_sim_medium *medium, uint64_t life);
 /* Lets land what is due of them; returns how many did. */
 unsigned fc_sim_medium_land(struct fc_sim_medium *medium);
+/* Whoever uses the front looks no more what has ended, or does again. */
+void fc_sim_medium_stop(struct fc_sim_medium *medium, const struct fc_media *via, bool is_stopped);
 /* The writes under way of a process that is gone, or (`via` not NULL) of a front, are waited for no more. */
 void fc_sim_medium_stray(struct fc_sim_medium *medium, const struct fc_media *via, uint64_t life);
 

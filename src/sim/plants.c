@@ -70,6 +70,7 @@ static const char *const names[FC_PLANT_COUNT] = {
 	[FC_PLANT_FULL_BESIDE] = "full-beside",
 	[FC_PLANT_LONG_EXPRESS] = "long-express",
 	[FC_PLANT_WAKE_FOR_NOTHING] = "wake-for-nothing",
+	[FC_PLANT_NO_SHARE] = "no-share",
 };
 
 const char *fc_sim_plant_name(int plant)

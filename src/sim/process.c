@@ -50,6 +50,8 @@ static uint64_t next_event_ns(const struct fc_sim *sim)
 		return next_ns;
 	for (uint32_t i = 0; i < sim->settings.engine_count; i++) {
 		const struct fc_sim_process *process = &sim->engines[i].process;
+		if (sim->engines[i].stopped_until_ns != 0)
+			continue;
 		next_ns = fc_min_u64(next_ns, fc_sim_device_next_ns(&process->device));
 		next_ns = fc_min_u64(next_ns, wake_ns(sim, process));
 	}
@@ -99,7 +101,8 @@ static unsigned step_wires(struct fc_sim *sim)
 	count += fc_sim_daemon_step(sim);
 	count += fc_sim_engines_step(sim);
 	for (uint32_t i = 0; i < sim->settings.engine_count; i++)
-		count += step_process(sim, &sim->engines[i].process);
+		if (sim->engines[i].stopped_until_ns == 0)
+			count += step_process(sim, &sim->engines[i].process);
 	note_strays(sim);
 	return count + fc_sim_engines_are_pending(sim);
 }
@@ -109,7 +112,8 @@ static unsigned are_woken(const struct fc_sim *sim)
 {
 	unsigned count = 0;
 	for (uint32_t i = 0; i < sim->settings.engine_count; i++)
-		count += wake_ns(sim, &sim->engines[i].process) <= sim->notes.now_ns;
+		count += sim->engines[i].stopped_until_ns == 0 &&
+			 wake_ns(sim, &sim->engines[i].process) <= sim->notes.now_ns;
 	return count;
 }
 
@@ -483,6 +487,8 @@ void fc_sim_drain(struct fc_sim *sim)
 	fc_sim_note(&sim->notes, "heal", 0, 0, 0, 0);
 	sim->is_healed = true;
 	set_faults(sim, false);
+	for (uint32_t i = 0; i < sim->settings.engine_count; i++)
+		fc_sim_engine_resume(sim, &sim->engines[i]);
 	check_every_request_ends(sim);
 	fc_sim_check_claims(sim, UINT32_MAX);
 	if (sim->is_wired)

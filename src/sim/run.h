@@ -120,6 +120,7 @@ struct fc_sim_connection {
 	uint64_t life;     /* of the engine that got the lock */
 	uint64_t instance; /* of the daemon that gave it */
 	uint64_t opened_ns;
+	uint64_t frame_left_bytes; /* of the answer whose front has been sent */
 };
 
 struct fc_sim_engine {
@@ -132,8 +133,9 @@ struct fc_sim_engine {
 	uint64_t life;
 	uint64_t start_ns; /* when it runs again */
 	uint64_t next_try_ns;
-	uint64_t deaf_until_ns; /* until then it reads nothing */
-	uint64_t disturbances;  /* what may have cost an answer, a lease, or time: never falls */
+	uint64_t deaf_until_ns;    /* until then it reads nothing */
+	uint64_t stopped_until_ns; /* until then it does nothing at all; 0: it runs */
+	uint64_t disturbances;     /* what may have cost an answer, a lease, or time: never falls */
 };
 
 /* A namespace. */
@@ -287,7 +289,7 @@ unsigned fc_sim_daemon_step(struct fc_sim *sim);
 /* Nothing is held for anybody, and nobody is gone whose lock is held. */
 bool fc_sim_daemon_is_idle(struct fc_sim *sim);
 uint64_t fc_sim_daemon_next_ns(const struct fc_sim *sim);
-struct fc_sim_connection *fc_sim_accept(struct fc_sim *sim); /* NULL: nobody listens */
+struct fc_sim_connection *fc_sim_accept(struct fc_sim *sim, int32_t pid); /* NULL: nobody listens */
 /* A commit has been taken since this was last asked: a session that was lost may be there again. */
 bool fc_sim_daemon_has_committed(struct fc_sim *sim);
 /* What the server says it holds, against the catalog. */
@@ -303,6 +305,9 @@ bool fc_sim_engines_are_pending(const struct fc_sim *sim); /* something can be d
 uint64_t fc_sim_engines_next_ns(const struct fc_sim *sim);
 void fc_sim_engine_kill(struct fc_sim *sim, struct fc_sim_engine *engine, uint64_t away_ns);
 void fc_sim_engine_close(struct fc_sim *sim, struct fc_sim_engine *engine); /* in order; nothing of it is left */
+/* As a process that gets SIGSTOP, and later SIGCONT. */
+void fc_sim_engine_stop(struct fc_sim *sim, struct fc_sim_engine *engine, uint64_t until_ns);
+void fc_sim_engine_resume(struct fc_sim *sim, struct fc_sim_engine *engine);
 void fc_sim_engine_cut(struct fc_sim *sim, struct fc_sim_engine *engine);
 void fc_sim_engine_lie(struct fc_sim *sim, struct fc_sim_client *client); /* reports damage where there is none */
 static inline struct fc_sim_engine *fc_sim_engine_of(const struct fc_sim *sim, struct fc_sim_process *process)

@@ -141,6 +141,8 @@ static void choose_limits(struct fc_server_limits *limits, struct fc_random *ran
 	limits->lease_timeout_ns =
 		fc_random_below(random, 4) == 0 ? fc_random_between(random, 1, 20) * SECOND_NS : 1000000 * SECOND_NS;
 	limits->io_timeout_ns = fc_random_between(random, 1, 30) * SECOND_NS;
+	limits->reserved_share = 0.05 + 0.5 * fc_random_unit(random);
+	limits->reserved_old_ns = fc_random_between(random, 1, 20) * SECOND_NS;
 	limits->damages_max = (uint32_t)fc_random_between(random, 1, 16);
 }
 

@@ -260,6 +260,14 @@ static void go_deaf(struct fc_sim *sim, struct fc_sim_engine *engine)
 	fc_sim_note(&sim->notes, "engine %llu reads nothing until %llu", engine->number, engine->deaf_until_ns, 0, 0);
 }
 
+/* For a few operations, or for longer than its answers, its I/O and the daemon's patience take. */
+static void stop_engine(struct fc_sim *sim, struct fc_sim_engine *engine)
+{
+	bool is_long = fc_random_below(&sim->breakage, 2) == 0;
+	uint64_t longest_ns = is_long ? 20 * sim->settings.answer_timeout_ns : 50 * sim->settings.pace_ns;
+	fc_sim_engine_stop(sim, engine, sim->notes.now_ns + 1 + fc_random_below(&sim->breakage, longest_ns));
+}
+
 static void break_wires(struct fc_sim *sim)
 {
 	const double *probability = sim->faults.probability;
@@ -270,6 +278,8 @@ static void break_wires(struct fc_sim *sim)
 		fc_sim_engine_cut(sim, any_engine(sim, random));
 	if (fc_sim_happens(random, probability[FC_FAULT_DEAF]))
 		go_deaf(sim, any_engine(sim, random));
+	if (fc_sim_happens(random, probability[FC_FAULT_STOPPED]))
+		stop_engine(sim, any_engine(sim, random));
 	if (fc_sim_happens(random, probability[FC_FAULT_STRANGER]))
 		fc_sim_stranger(sim);
 }

@@ -36,8 +36,8 @@ static void prepare_scaled(uint32_t scale, uint64_t memory_chunks, uint64_t ssd_
 			   uint64_t blue_chunks)
 {
 	world_init(&world, geometry_plain(scale), memory_chunks, ssd_chunks);
-	owners[0] = (struct fc_owner){BLUE, blue_chunks * WORLD_CHUNK_BYTES};
-	owners[1] = (struct fc_owner){RED, red_chunks * WORLD_CHUNK_BYTES};
+	owners[0] = (struct fc_owner){BLUE, blue_chunks * WORLD_CHUNK_BYTES, ""};
+	owners[1] = (struct fc_owner){RED, red_chunks * WORLD_CHUNK_BYTES, "red"};
 	world.opts.owners = owners;
 	world.opts.owner_count = 2;
 	for (uint64_t i = 0; i < SESSIONS; i++)
@@ -241,7 +241,7 @@ static void what_is_read_or_stood_upon_stays_and_the_turn_is_refused(void **stat
 	put_for(&put, RED, 5, 0, keys[5], 2);
 	assert_int_equal(put_reserve(&put), FC_EFULL);
 	assert_string_equal(put.error.text,
-			    "save: 34 new bytes: owner 7 may use 12288, uses 12288, needs 4096 more, and "
+			    "save: 34 new bytes: namespace \"red\" may use 12288, uses 12288, needs 4096 more, and "
 			    "nothing more of its own can be reclaimed");
 	put_deinit(&put);
 	assert_string_equal(lost, "7:3 ");
@@ -397,8 +397,8 @@ static void a_turn_larger_than_the_quota_takes_nobody(void **state)
 	put_for(&put, RED, 3, 0, keys[3], 12);
 	assert_int_equal(put_reserve(&put), FC_EFULL);
 	assert_string_equal(put.error.text,
-			    "save: 20400 new bytes: owner 7 may use 16384, uses 8192, needs 24576 more, "
-			    "and nothing more of its own can be reclaimed");
+			    "save: 20400 new bytes: namespace \"red\" may use 16384, uses 8192, needs 24576 more, "
+			    "and this save alone is larger than the quota");
 	put_deinit(&put);
 	/* Nor does one that is too large with what its own session has. */
 	assert_int_equal(save_path(RED, 2, 1, keys[2], 9), FC_EFULL);
@@ -665,8 +665,8 @@ static void owners_are_checked_when_it_opens(void **state)
 {
 	(void)state;
 	static struct fc_owner many[FC_OWNERS_MAX + 1];
-	const struct fc_owner zero[] = {{3, 1}, {0, 1}};
-	const struct fc_owner twice[] = {{3, 1}, {5, 1}, {3, 2}};
+	const struct fc_owner zero[] = {{3, 1, NULL}, {0, 1, NULL}};
+	const struct fc_owner twice[] = {{3, 1, NULL}, {5, 1, NULL}, {3, 2, NULL}};
 	for (uint32_t i = 0; i <= FC_OWNERS_MAX; i++)
 		many[i].tag = (uint16_t)(FC_OWNERS_MAX + 1 - i);
 	prepare(0, 16, 0, 0);

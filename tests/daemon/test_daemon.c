@@ -256,6 +256,56 @@ static void a_lock_that_is_never_let_go_delays_and_does_not_stop(void **state)
 	daemon_world_deinit(&world);
 }
 
+/* Its space cannot be taken from it, since it may go on and write: so it must not be all there is. */
+static void a_stopped_client_withholds_a_part_and_is_named(void **state)
+{
+	(void)state;
+	static struct fc_key keys[9000];
+	struct daemon_world world;
+	struct bare watcher;
+	struct fc_error why = {0};
+	char words[200];
+	int status = 0;
+	daemon_world_init(&world);
+	daemon_world_start(&world, "--reserved-old=1s");
+	daemon_world_expect_log(&world, "fence_over");
+	pid_t pid = fork();
+	if (pid == 0) {
+		struct bare victim;
+		bare_open(&victim, &world);
+		path_keys(1, 0, keys, 9000);
+		bare_expect_reserved(&victim, &world, bare_put_reserve(&victim, 1, keys, 9000)); /* 36 of 64 MiB */
+		path_keys(2, 0, keys, 2000);
+		int code = bare_take_reserved(&victim, &world, bare_put_reserve(&victim, 2, keys, 2000), &why);
+		if (code != FC_ELIMIT || strstr(why.text, "reserved_share") == NULL)
+			_exit(1);
+		(void)raise(SIGSTOP);
+		_exit(0);
+	}
+	assert_int_equal(waitpid(pid, &status, WUNTRACED), pid);
+	assert_true(WIFSTOPPED(status));
+	bare_open(&watcher, &world);
+	path_keys(3, 0, keys, 3000);
+	bare_expect_reserved(&watcher, &world, bare_put_reserve(&watcher, 3, keys, 3000));
+	path_keys(4, 0, keys, 9000);
+	uint64_t request = bare_put_reserve(&watcher, 4, keys, 9000);
+	assert_int_equal(bare_take_reserved(&watcher, &world, request, &why), FC_EFULL);
+	snprintf(words, sizeof(words), "reserved by process %d (\"bare\", namespace \"\")", pid);
+	if (strstr(why.text, words) == NULL)
+		fail_msg("%s", why.text);
+	snprintf(words, sizeof(words), "process %d (\"bare\", namespace \"\") has reserved", pid);
+	daemon_world_expect_log(&world, words);
+	assert_int_equal(kill(pid, SIGCONT), 0);
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+	bare_close(&watcher);
+	bare_open(&watcher, &world);
+	bare_expect_bytes_used(&watcher, 0);
+	bare_expect_reserved(&watcher, &world, bare_put_reserve(&watcher, 4, keys, 9000));
+	bare_close(&watcher);
+	daemon_world_deinit(&world);
+}
+
 /* ---- stopping ---- */
 
 static void a_stop_waits_for_a_commit(void **state)
@@ -346,6 +396,7 @@ int main(void)
 		cmocka_unit_test(who_lost_the_connection_keeps_its_space_as_long_as_its_lock),
 		cmocka_unit_test(a_new_daemon_reserves_nothing_while_an_old_lock_is_held),
 		cmocka_unit_test(a_lock_that_is_never_let_go_delays_and_does_not_stop),
+		cmocka_unit_test(a_stopped_client_withholds_a_part_and_is_named),
 		cmocka_unit_test(a_stop_waits_for_a_commit),
 		cmocka_unit_test(a_stop_has_a_deadline_and_a_second_signal_has_none),
 		cmocka_unit_test(noise_on_the_socket_ends_one_connection),

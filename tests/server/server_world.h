@@ -17,6 +17,7 @@ struct server_world {
 	struct fc_server *server;
 	uint64_t events[FC_SERVER_EVENT_COUNT];
 	char last_text[TEXT_BYTES]; /* of the last event */
+	int32_t pid;                /* of the process that connects next */
 };
 
 /* The other end of a connection. */
@@ -70,6 +71,7 @@ static inline void server_world_init(struct server_world *world, struct fc_geome
 		.context = world,
 	};
 	fc_server_limits_init(&world->opts.limits);
+	world->pid = 100;
 }
 
 static inline int server_world_start(struct server_world *world, struct fc_error *error)
@@ -128,7 +130,8 @@ static inline void server_world_deinit(struct server_world *world)
 static inline int peer_try_connect(struct peer *peer, struct server_world *world, struct fc_error *error)
 {
 	static const uint32_t groups[] = {3000, 3001};
-	struct fc_server_peer credentials = {.pid = 100, .uid = 1000, .gid = 2000, .groups = groups, .group_count = 2};
+	struct fc_server_peer credentials = {
+		.pid = world->pid, .uid = 1000, .gid = 2000, .groups = groups, .group_count = 2};
 	*peer = (struct peer){.world = world};
 	fc_wire_buffer_init(&peer->to_server, &world->core.world.alloc);
 	return fc_server_connect(world->server, &credentials, peer, &peer->client, error);

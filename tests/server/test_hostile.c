@@ -359,6 +359,140 @@ static void reserved_bytes_are_bounded_and_the_client_is_told(void **state)
 	fail_msg("nothing was refused");
 }
 
+/* Reserves in one session after the other until it is refused; returns how many were granted. */
+static uint64_t reserve_all(struct peer *peer, uint64_t first_session, struct fc_error *why)
+{
+	for (uint64_t count = 0; count < 100; count++) {
+		struct fc_reservation reservation;
+		struct fc_key keys[4];
+		path_keys(first_session + count, 0, keys, 4);
+		uint64_t request = peer_put_reserve(peer, first_session + count, 0, keys, 4);
+		peer_send(peer);
+		while (fc_server_output(peer->client)->used == 0)
+			(void)server_world_step(peer->world);
+		why->code = peer_expect_reserved(peer, request, &reservation, why);
+		peer_forget_reservation(peer, &reservation);
+		if (why->code != FC_OK)
+			return count;
+	}
+	fail_msg("nothing is refused");
+	return 0;
+}
+
+static void a_process_has_its_share_of_an_arena_in_however_many_connections(void **state)
+{
+	(void)state;
+	struct scene scene;
+	struct peer one, two, other;
+	struct fc_error why = {0};
+	server_world_init(&scene.world, geometry_plain(100), 0, 64);
+	scene.world.opts.limits.reserved_share = 0.3;
+	begin(&scene);
+	scene.world.pid = 200;
+	peer_open(&one, &scene.world, "bad");
+	peer_open(&two, &scene.world, "bad");
+	uint64_t granted = reserve_all(&one, 1000, &why);
+	assert_int_equal(why.code, FC_ELIMIT);
+	assert_non_null(strstr(why.text, "process 200"));
+	assert_non_null(strstr(why.text, "reserved_share"));
+	assert_true(granted > 1);
+	assert_int_equal(reserve_all(&two, 2000, &why), 0);
+	assert_int_equal(why.code, FC_ELIMIT);
+	uint64_t arena_bytes = scene.world.opts.media[FC_SSD]->bytes;
+	uint64_t held = server_world_totals(&scene.world).held.reserved_bytes;
+	assert_true((double)held <= 0.3 * (double)arena_bytes && (double)held > 0.2 * (double)arena_bytes);
+	/* The next process has a share of its own, also with what the first leaves behind. */
+	peer_vanish(&one);
+	scene.world.pid = 201;
+	peer_open(&other, &scene.world, "other");
+	assert_int_equal(reserve_all(&other, 3000, &why), granted);
+	peer_unlock(&one);
+	assert_int_equal(reserve_all(&two, 4000, &why), granted);
+	peer_close(&two);
+	peer_close(&other);
+	close_scene(&scene);
+}
+
+static void one_save_may_be_larger_than_a_share_and_leaves_one(void **state)
+{
+	(void)state;
+	struct scene scene;
+	struct peer one, other;
+	struct fc_reservation reservation;
+	struct fc_error why = {0};
+	struct fc_key keys[32];
+	path_keys(5, 0, keys, 32);
+	server_world_init(&scene.world, geometry_plain(100), 0, 64);
+	scene.world.opts.limits.reserved_share = 0.1;
+	begin(&scene);
+	scene.world.pid = 200;
+	peer_open(&one, &scene.world, "one");
+	uint64_t request = peer_put_reserve(&one, 5, 0, keys, 32);
+	peer_send(&one);
+	assert_int_equal(peer_expect_reserved(&one, request, &reservation, &why), 0);
+	peer_forget_reservation(&one, &reservation);
+	assert_true(server_world_totals(&scene.world).held.reserved_bytes > scene.world.opts.media[FC_SSD]->bytes / 10);
+	assert_int_equal(reserve_all(&one, 1000, &why), 0); /* nothing on top of it */
+	scene.world.pid = 201;
+	peer_open(&other, &scene.world, "other");
+	assert_true(reserve_all(&other, 2000, &why) > 0);
+	peer_close(&one);
+	peer_close(&other);
+	close_scene(&scene);
+}
+
+static void a_full_arena_names_who_has_it_reserved(void **state)
+{
+	(void)state;
+	struct scene scene;
+	struct peer holder, other;
+	struct fc_error why = {0};
+	server_world_init(&scene.world, geometry_plain(100), 0, 32);
+	scene.world.opts.limits.reserved_share = 1;
+	begin(&scene);
+	scene.world.pid = 200;
+	peer_open(&holder, &scene.world, "greedy");
+	assert_true(reserve_all(&holder, 1000, &why) > 1);
+	assert_int_equal(why.code, FC_EFULL);
+	assert_null(strstr(why.text, "process")); /* nobody else is in its way */
+	scene.world.core.now_ns += 7000000000ull;
+	scene.world.pid = 201;
+	peer_open(&other, &scene.world, "other");
+	assert_int_equal(reserve_all(&other, 2000, &why), 0);
+	assert_int_equal(why.code, FC_EFULL);
+	assert_non_null(
+		strstr(why.text, "reserved by process 200 (\"test\", namespace \"greedy\"), the oldest for 7 s"));
+	peer_close(&holder);
+	peer_close(&other);
+	close_scene(&scene);
+}
+
+static void an_old_reservation_is_told_of_once(void **state)
+{
+	(void)state;
+	struct scene scene;
+	struct peer bad;
+	struct fc_error why = {0};
+	server_world_init(&scene.world, geometry_plain(100), 0, 64);
+	scene.world.opts.limits.reserved_old_ns = 10000000000ull;
+	begin(&scene);
+	assert_int_equal(server_world_totals(&scene.world).oldest_reservation_ns, 0);
+	peer_open(&bad, &scene.world, "bad");
+	uint64_t since_ns = scene.world.core.now_ns;
+	assert_true(reserve_all(&bad, 1000, &why) > 1);
+	assert_int_equal(server_world_totals(&scene.world).oldest_reservation_ns, since_ns);
+	server_world_settle(&scene.world);
+	assert_int_equal(scene.world.events[FC_SERVER_RESERVATION_OLD], 0);
+	assert_true(fc_server_wake_ns(scene.world.server) <= since_ns + 10000000000ull);
+	scene.world.core.now_ns = since_ns + 10000000000ull;
+	server_world_settle(&scene.world);
+	assert_int_equal(scene.world.events[FC_SERVER_RESERVATION_OLD], 1);
+	assert_non_null(strstr(scene.world.last_text, "process 100 (\"test\", namespace \"bad\") has reserved"));
+	assert_int_equal(server_world_totals(&scene.world).oldest_reservation_ns, since_ns);
+	peer_close(&bad);
+	close_scene(&scene);
+}
+
 static void who_does_not_read_is_not_written_to_for_ever(void **state)
 {
 	(void)state;
@@ -492,6 +626,10 @@ int main(void)
 		cmocka_unit_test(a_lease_that_is_never_released_ends_with_its_connection),
 		cmocka_unit_test(what_one_client_may_hold_is_bounded),
 		cmocka_unit_test(reserved_bytes_are_bounded_and_the_client_is_told),
+		cmocka_unit_test(a_process_has_its_share_of_an_arena_in_however_many_connections),
+		cmocka_unit_test(one_save_may_be_larger_than_a_share_and_leaves_one),
+		cmocka_unit_test(a_full_arena_names_who_has_it_reserved),
+		cmocka_unit_test(an_old_reservation_is_told_of_once),
 		cmocka_unit_test(who_does_not_read_is_not_written_to_for_ever),
 		cmocka_unit_test(memory_of_requests_is_bounded),
 		cmocka_unit_test(connections_are_bounded_gone_ones_included),

@@ -74,6 +74,7 @@ plants() { # NAME SEEDS OPTIONS...
 	full-beside       600
 	long-express      50
 	wake-for-nothing  100 --wired --fault stranger=0.1
+	no-share          300 --wired
 	END
 }
 
