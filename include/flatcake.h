@@ -268,7 +268,8 @@ struct fc_store_opts {
 	/* How long I/O may stand still, FC_IO_TIMEOUT_NS_MIN to _MAX. Whoever waits for I/O of which nothing has ended
 	 * for so long is told FC_ETIMEOUT: loads, saves, and what waits to become durable. What that I/O may still
 	 * touch stays out of use until it returns: the load's window, the save's space. While an arena does not answer,
-	 * saves to it are refused with FC_ETIMEOUT; what is in memory is still loaded. */
+	 * saves to it are refused with FC_ETIMEOUT; what is in memory is still loaded. With a daemon, a save that has
+	 * waited so long for room ends with FC_ETIMEOUT. */
 	uint64_t io_timeout_ns;
 
 	/* with "unix:PATH": what flatcaked is told. The arenas, their sizes and the rules of placement are the daemon's
@@ -288,7 +289,8 @@ void fc_store_opts_init(struct fc_store_opts *opts);
  *                recovers those that do. FC_EBUSY names the process that holds it
  *   "unix:PATH"  the store of the flatcaked that listens at this socket, shared with its other clients. FC_ENOENT when
  *                nobody listens. When the daemon goes, what is being read goes on, the rest waits for the next one
- *                as long as `reconnect_timeout_ns` says, and nothing hangs
+ *                as long as `reconnect_timeout_ns` says, and nothing hangs. A daemon that leaves a match, a question or
+ *                a commit without an answer for 10 s counts as gone; for the open, too, it has 10 s
  *
  * FC_EFORMAT and FC_EGEOMETRY say what was found and what was wanted, FC_EINVAL whose an arena is that belongs to
  * neither this user nor root; nothing is changed in those cases. FC_ETIMEOUT: the open stands

@@ -79,6 +79,7 @@ static void send_reserve(struct fc_client *client, struct fc_claim *claim)
 {
 	struct fc_wire_reserve reserve = {.turn = claim->turn, .salt = client->welcome.key_salt};
 	claim->request = client->next_request++;
+	claim->asked_ns = fc_client_now_ns(client);
 	fc_client_sent(client, fc_wire_put_reserve(&client->output, claim->request, &reserve));
 }
 
@@ -180,16 +181,21 @@ static uint64_t limit_ns(const struct fc_client *client, uint64_t asked_ns)
 
 #define DURABLE_FACTOR 6 /* a disk's sync may take longer than an answer */
 
-/* Making room may take long: the core bounds it. */
+static bool is_waiting_for_room(const struct fc_client *client, const struct fc_claim *claim)
+{
+	return claim->state == FC_CLAIM_ASKED && client->state == FC_CLIENT_UP;
+}
+
 static uint64_t claim_limit_ns(const struct fc_client *client, const struct fc_claim *claim)
 {
-	if (claim->state == FC_CLAIM_COMMITTING || (claim->state == FC_CLAIM_ASKED && client->state != FC_CLIENT_UP))
+	uint64_t limit, wait_ns = 0;
+	if (is_waiting_for_room(client, claim))
+		wait_ns = fc_is_planted(FC_PLANT_ANY_PROGRESS) ? 0 : client->opts.claim_timeout_ns;
+	else if (claim->state == FC_CLAIM_COMMITTING || claim->state == FC_CLAIM_ASKED)
 		return limit_ns(client, claim->asked_ns);
-	uint64_t limit;
-	if (claim->state != FC_CLAIM_VISIBLE ||
-	    fc_add_overflows(claim->asked_ns, DURABLE_FACTOR * client->opts.answer_timeout_ns, &limit))
-		return UINT64_MAX;
-	return limit;
+	else if (claim->state == FC_CLAIM_VISIBLE)
+		wait_ns = DURABLE_FACTOR * client->opts.answer_timeout_ns;
+	return wait_ns == 0 || fc_add_overflows(claim->asked_ns, wait_ns, &limit) ? UINT64_MAX : limit;
 }
 
 static uint64_t client_wake_ns(const struct fc_directory *directory)
@@ -231,6 +237,18 @@ static unsigned give_up_lookups(struct fc_client *client, uint64_t now_ns)
 	return count;
 }
 
+static void refuse_late_claim(struct fc_client *client, struct fc_claim *claim)
+{
+	if (client->state != FC_CLIENT_UP) {
+		claim->code = fc_error_set(&claim->error, FC_EAGAIN, "save: no connection to flatcaked");
+		return;
+	}
+	send_plain(client, FC_WIRE_ABORT, claim->request); /* what it is still granted is not wanted */
+	claim->code = fc_error_set(&claim->error, FC_ETIMEOUT,
+				   "save: flatcaked has not answered in %llu ms whether there is room (io_timeout)",
+				   (unsigned long long)(client->opts.claim_timeout_ns / 1000000));
+}
+
 static unsigned give_up_claims(struct fc_client *client, uint64_t now_ns)
 {
 	unsigned count = 0;
@@ -241,7 +259,7 @@ static unsigned give_up_claims(struct fc_client *client, uint64_t now_ns)
 			continue;
 		fc_list_remove(&claim->link);
 		claim->state = FC_CLAIM_NONE;
-		claim->code = fc_error_set(&claim->error, FC_EAGAIN, "save: no connection to flatcaked");
+		refuse_late_claim(client, claim);
 		claim->reserved_cb(claim);
 		count++;
 	}
@@ -264,7 +282,7 @@ static unsigned give_up_questions(struct fc_client *client, uint64_t now_ns)
 	return count;
 }
 
-/* A daemon that leaves a match without an answer is taken for dead; room, on the other hand, may take long. */
+/* A daemon that leaves a match without an answer is taken for dead. A reservation without one ends by itself. */
 static unsigned client_poll(struct fc_directory *directory)
 {
 	struct fc_client *client = fc_client_of(directory);
@@ -272,9 +290,10 @@ static unsigned client_poll(struct fc_directory *directory)
 	if (client->state != FC_CLIENT_UP)
 		return give_up_lookups(client, now_ns) + give_up_claims(client, now_ns) +
 		       give_up_questions(client, now_ns);
+	unsigned count = give_up_claims(client, now_ns);
 	if (client_wake_ns(directory) <= now_ns)
 		client->wants_close = true;
-	return 0;
+	return count;
 }
 
 const struct fc_directory_ops fc_client_ops = {

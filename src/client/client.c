@@ -212,7 +212,8 @@ int fc_client_received(struct fc_client *client, const void *bytes, uint64_t cou
 	struct fc_wire_header header;
 	const uint8_t *body;
 	int code = fc_wire_buffer_add(&client->input, bytes, count);
-	client->directory.progress++;
+	if (fc_is_planted(FC_PLANT_ANY_PROGRESS))
+		client->directory.progress++;
 	while (code == FC_OK) {
 		code = fc_wire_next(&client->input, &header, &body, &why);
 		if (code == FC_EAGAIN)

@@ -6,9 +6,10 @@
  *
  *   question, lookup, claim that is asked     is asked again when the next connection is up; without one for
  *                                             `reconnect_timeout_ns` it is answered: nothing stored, or FC_EAGAIN
- *   lease                                     ends with its connection. Reading goes on: checksums tell what is right
- *   claim that is RESERVED or COMMITTING      is lost: its owner stops writing and aborts
- *   claim that is visible                     is told that its durability is unknown (FC_ECANCELED)
+ *   claim without an answer                   for `claim_timeout_ns`, whatever else is answered: FC_ETIMEOUT, and taken
+ * back lease                                     ends with its connection. Reading goes on: checksums tell what is
+ * right claim that is RESERVED or COMMITTING      is lost: its owner stops writing and aborts claim that is visible is
+ * told that its durability is unknown (FC_ECANCELED)
  *
  * Fencing: while a lost claim has not been aborted, its owner may still be writing to space that the next daemon
  * believes to be free. fc_client_may_unlock() says when that is over; whoever holds the client's lock keeps it until
@@ -40,6 +41,8 @@ struct fc_client_opts {
 	const char *program;                /* for the daemon's operator; "" allowed */
 	uint64_t reconnect_timeout_ns;
 	uint64_t answer_timeout_ns; /* a daemon that does not answer a match for so long is taken for dead */
+	uint64_t claim_timeout_ns;  /* room takes longer than an answer, and who makes it is not dead; but no claim
+				     * waits longer for its own answer on one connection, whatever else comes */
 	/* A welcome has come: the owner of the socket checks that it describes the arenas that it has, and takes the
 	 * descriptors that came along. An error ends the connection: for a moment, when it is FC_ENOMEM or FC_ESYSTEM,
 	 * else for good. */

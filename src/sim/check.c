@@ -367,6 +367,20 @@ static void check_fresh(struct fc_sim *sim, struct fc_sim_client *client)
 	fc_sim_client_is_durable(sim, client);
 }
 
+/* What a daemon does not answer ends when its own time is over, whatever else is answered meanwhile. */
+static void check_claim(struct fc_sim *sim, const struct fc_sim_client *client)
+{
+	const struct fc_sim_engine *engine = fc_sim_engine_of(sim, client->process);
+	const struct fc_core_save *save = client->save;
+	if (engine == NULL || save == NULL || save->claim.state != FC_CLAIM_ASKED ||
+	    fc_client_state(engine->client) != FC_CLIENT_UP)
+		return;
+	uint64_t waited_ns = fc_sim_now_ns(sim) - save->claim.asked_ns;
+	if (waited_ns >= sim->settings.core.io_timeout_ns)
+		fc_sim_broken(&sim->notes, "client %u: its save has waited %llu ns for an answer", client->number,
+			      (unsigned long long)waited_ns);
+}
+
 void fc_sim_check_after_step(struct fc_sim *sim, struct fc_sim_process *process)
 {
 	fc_sim_check_lost(sim);
@@ -383,6 +397,7 @@ void fc_sim_check_after_step(struct fc_sim *sim, struct fc_sim_process *process)
 			check_express(sim, client);
 		if (client->is_fresh)
 			check_fresh(sim, client);
+		check_claim(sim, client);
 	}
 }
 
@@ -753,8 +768,8 @@ void fc_sim_check_save_code(struct fc_sim *sim, const struct fc_sim_client *clie
 	case FC_ENOMEM:
 		is_allowed = may_lack_memory(sim);
 		break;
-	case FC_ETIMEOUT:
-		is_allowed = may_run_out_of_time(sim) || is_disturbed;
+	case FC_ETIMEOUT: /* or the answer to its reservation was lost, or that of one before it */
+		is_allowed = may_run_out_of_time(sim) || is_disturbed || sim->faults.probability[FC_FAULT_MUTE] > 0;
 		break;
 	case FC_EAGAIN: /* no connection for too long */
 		is_allowed = is_disturbed;

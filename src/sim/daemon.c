@@ -188,6 +188,32 @@ static void free_unused(struct fc_sim *sim)
 	}
 }
 
+/* Drops the answer to a reservation that stands at the front, if it is never to come. */
+static bool is_lost(struct fc_sim *sim, struct fc_wire_buffer *output, const struct fc_wire_header *header)
+{
+	if (header->type != FC_WIRE_RESERVED || sim->is_healed ||
+	    !fc_sim_happens(&sim->breakage, sim->faults.probability[FC_FAULT_MUTE]))
+		return false;
+	fc_sim_note(&sim->notes, "the answer to request %llu is not sent", header->request, 0, 0, 0);
+	fc_wire_buffer_drop(output, FC_WIRE_HEADER_BYTES + header->body_bytes);
+	sim->faults_fired++;
+	return true;
+}
+
+/* How many bytes may go: where answers are lost, up to the end of one. */
+static uint64_t sendable(struct fc_sim *sim, struct fc_sim_connection *connection, struct fc_wire_buffer *output)
+{
+	struct fc_wire_header header;
+	if (sim->faults.probability[FC_FAULT_MUTE] == 0)
+		return output->used;
+	while (connection->frame_left_bytes == 0 && output->used > 0) {
+		fc_check(fc_wire_header_decode(&header, output->bytes, NULL) == FC_OK);
+		if (!is_lost(sim, output, &header))
+			connection->frame_left_bytes = FC_WIRE_HEADER_BYTES + header.body_bytes;
+	}
+	return fc_min_u64(connection->frame_left_bytes, output->used);
+}
+
 static unsigned send_output(struct fc_sim *sim, struct fc_sim_connection *connection)
 {
 	if (!connection->has_output)
@@ -195,8 +221,11 @@ static unsigned send_output(struct fc_sim *sim, struct fc_sim_connection *connec
 	struct fc_wire_buffer *output = fc_server_output(connection->peer);
 	bool is_read = connection->engine != NULL || connection->is_strange; /* else it goes nowhere */
 	uint64_t sent = output->used;
-	if (is_read)
-		sent = fc_sim_stream_send(&connection->down, &sim->network, output->bytes, output->used);
+	if (is_read) {
+		sent = sendable(sim, connection, output);
+		sent = fc_sim_stream_send(&connection->down, &sim->network, output->bytes, sent);
+		connection->frame_left_bytes -= fc_min_u64(sent, connection->frame_left_bytes);
+	}
 	fc_wire_buffer_drop(output, sent);
 	connection->has_output = output->used > 0;
 	return sent > 0;

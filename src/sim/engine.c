@@ -109,6 +109,7 @@ static void start(struct fc_sim *sim, struct fc_sim_engine *engine)
 		.program = "simulated engine",
 		.reconnect_timeout_ns = sim->settings.reconnect_timeout_ns,
 		.answer_timeout_ns = sim->settings.answer_timeout_ns,
+		.claim_timeout_ns = sim->settings.core.io_timeout_ns,
 		.welcome_cb = on_welcome,
 		.context = engine,
 	};

@@ -33,6 +33,7 @@ static const struct {
 	[FC_FAULT_DEAF] = {"deaf", 0.005},
 	[FC_FAULT_STRANGER] = {"stranger", 0.01},
 	[FC_FAULT_STOPPED] = {"stopped", 0.005},
+	[FC_FAULT_MUTE] = {"mute", 0.01},
 	[FC_FAULT_BLOCKED] = {"blocked", 0.0002},
 	[FC_FAULT_TRUNCATED] = {"truncated", 0.001},
 	[FC_FAULT_REMOVED] = {"removed", 0.001},

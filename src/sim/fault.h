@@ -35,6 +35,7 @@ enum fc_sim_fault {
 	FC_FAULT_DEAF,         /* an engine reads nothing of its connection for a while */
 	FC_FAULT_STRANGER,     /* somebody connects who speaks another version, garbage, or nothing */
 	FC_FAULT_STOPPED,      /* an engine is stopped for a while, with all that it holds, and goes on */
+	FC_FAULT_MUTE,         /* the answer to a reservation never comes, while others do */
 	/* of both */
 	FC_FAULT_BLOCKED, /* the medium stands still as a whole, for a while or until it is released */
 	/* of plain worlds only, since a daemon's clients keep the file that they were given */

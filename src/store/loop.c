@@ -156,6 +156,7 @@ static int open_remote(struct fc_store *store)
 		.program = opts->daemon_program == NULL ? "" : opts->daemon_program,
 		.reconnect_timeout_ns = opts->reconnect_timeout_ns,
 		.answer_timeout_ns = ANSWER_TIMEOUT_NS,
+		.claim_timeout_ns = opts->io_timeout_ns,
 		.queue_depth = opts->queue_depth,
 		.transfer_bytes = opts->transfer_bytes,
 	};

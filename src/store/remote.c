@@ -349,6 +349,7 @@ static int make_client(struct fc_remote *remote, struct fc_error *error)
 		.program = remote->opts.program,
 		.reconnect_timeout_ns = remote->opts.reconnect_timeout_ns,
 		.answer_timeout_ns = remote->opts.answer_timeout_ns,
+		.claim_timeout_ns = remote->opts.claim_timeout_ns,
 		.welcome_cb = on_welcome,
 		.context = remote,
 	};

@@ -18,7 +18,7 @@ struct fc_remote_opts {
 	const struct fc_alloc *alloc;
 	const struct fc_geometry *geometry; /* borrowed */
 	const char *name_space, *program;
-	uint64_t reconnect_timeout_ns, answer_timeout_ns;
+	uint64_t reconnect_timeout_ns, answer_timeout_ns, claim_timeout_ns;
 	uint32_t queue_depth; /* of the SSD medium */
 	uint64_t transfer_bytes;
 };

@@ -66,6 +66,7 @@ static void played_init(struct played *played)
 		.program = "test",
 		.reconnect_timeout_ns = 2 * SECOND_NS,
 		.answer_timeout_ns = 10 * SECOND_NS,
+		.claim_timeout_ns = 30 * SECOND_NS,
 		.welcome_cb = on_welcome,
 		.context = played,
 	};
@@ -426,6 +427,45 @@ static void claims_are_lost_with_their_connection_and_hold_the_lock_until_they_a
 	played_deinit(&played);
 }
 
+static void a_claim_has_a_deadline_of_its_own_whatever_else_is_answered(void **state)
+{
+	(void)state;
+	struct played played;
+	struct played_claim claimed;
+	struct fc_key key = {1, 2};
+	played_init(&played);
+	connect(&played);
+	claim(&played, &claimed, &key);
+	take(&played, FC_WIRE_RESERVE);
+	uint64_t request = played.header.request, progress = played.directory->progress;
+	for (int second = 1; second <= 29; second++) {
+		struct played_lookup asked;
+		ask(&played, &asked, &key, 1);
+		take(&played, FC_WIRE_MATCH);
+		played.now_ns += SECOND_NS;
+		give_matched(&played, played.header.request, 0);
+		played.directory->ops->release(played.directory, &asked.path);
+		take(&played, FC_WIRE_RELEASE);
+		fc_path_deinit(&asked.path, &played.alloc);
+		assert_int_equal(played.directory->ops->poll(played.directory), 0);
+	}
+	assert_int_equal(played.matched, 29);
+	assert_int_equal(played.directory->progress, progress); /* nothing of it is the claim's */
+	assert_int_equal(played.directory->ops->wake_ns(played.directory), played.now_ns + SECOND_NS);
+	played.now_ns += SECOND_NS;
+	assert_int_equal(played.directory->ops->poll(played.directory), 1);
+	assert_int_equal(played.reserved, 1);
+	assert_int_equal(claimed.claim.code, FC_ETIMEOUT);
+	assert_non_null(strstr(claimed.claim.error.text, "has not answered in 30000 ms"));
+	take(&played, FC_WIRE_ABORT);
+	assert_int_equal(played.header.request, request);
+	give_reserved(&played, request); /* too late: the daemon takes it back */
+	assert_int_equal(played.reserved, 1);
+	assert_false(fc_client_wants_close(played.client));
+	claim_deinit(&played, &claimed);
+	played_deinit(&played);
+}
+
 static void a_save_without_a_daemon_ends_with_a_reason(void **state)
 {
 	(void)state;
@@ -561,6 +601,7 @@ int main(void)
 		cmocka_unit_test(a_claim_becomes_visible_and_then_durable),
 		cmocka_unit_test(a_claim_that_has_ended_serves_again_though_its_sources_were_leased),
 		cmocka_unit_test(claims_are_lost_with_their_connection_and_hold_the_lock_until_they_are_aborted),
+		cmocka_unit_test(a_claim_has_a_deadline_of_its_own_whatever_else_is_answered),
 		cmocka_unit_test(a_save_without_a_daemon_ends_with_a_reason),
 		cmocka_unit_test(a_refusal_may_be_for_good_or_for_now),
 		cmocka_unit_test(a_welcome_to_other_arenas_is_the_end),
