@@ -25,6 +25,13 @@ int fc_error_set(struct fc_error *error, int code, const char *format, ...)
 	return code;
 }
 
+/* Whether a sentence begins with the place, or with something inside it: "DIR/ssd.arena: ..." in DIR. */
+static bool names_already(const char *sentence, const char *place)
+{
+	size_t len = strlen(place);
+	return len > 0 && strncmp(sentence, place, len) == 0 && (sentence[len] == ':' || sentence[len] == '/');
+}
+
 int fc_error_wrap(struct fc_error *error, int code, const char *format, ...)
 {
 	if (error == NULL)
@@ -34,7 +41,9 @@ int fc_error_wrap(struct fc_error *error, int code, const char *format, ...)
 	va_start(arguments, format);
 	int used = vsnprintf(text, sizeof(text), format, arguments);
 	va_end(arguments);
-	if (used >= 0 && (size_t)used < sizeof(text))
+	if (names_already(error->text, text))
+		memcpy(text, error->text, sizeof(text));
+	else if (used >= 0 && (size_t)used < sizeof(text))
 		snprintf(text + used, sizeof(text) - (size_t)used, ": %s", error->text);
 	make_printable(text);
 	memcpy(error->text, text, sizeof(text));

@@ -18,7 +18,8 @@
  * write `return fc_error_set(error, FC_EINVAL, "...")`. */
 int fc_error_set(struct fc_error *error, int code, const char *format, ...) FC_PRINTF(3, 4);
 
-/* Puts "context: " in front of the sentence that is already there; keeps the code. */
+/* Puts "context: " in front of the sentence that is already there, unless that begins with it, or with something inside
+ * it ("DIR/file: " in DIR): no path stands twice. */
 int fc_error_wrap(struct fc_error *error, int code, const char *format, ...) FC_PRINTF(3, 4);
 
 #endif

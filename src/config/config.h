@@ -159,6 +159,7 @@ struct fc_config {
 	bool is_check_only; /* --check-config */
 	struct fc_config_namespace *namespaces;
 	size_t namespace_count;
+	bool has_namespaces; /* the list is there, with or without entries */
 
 	uint64_t seed;
 	const char *json_path; /* NULL: none; "-": standard output */

@@ -5,6 +5,8 @@
  *       uid: 1001
  *       quota: 100GiB
  *
+ * An empty list means nobody; without the list, every name is taken as it comes.
+ *
  * An entry's keys have a table of their own, read by the same functions as every other setting. */
 #include "base/check.h"
 #include "config/option.h"
@@ -98,14 +100,17 @@ int fc_config_namespace_pair(struct fc_config *config, const char *path, const s
 	if (pair->list_len != sizeof(list) - 1 || memcmp(pair->list, list, sizeof(list) - 1) != 0)
 		return fc_error_set(&problem->error, FC_EINVAL, "%s:%zu: only \"%s\" takes a list, not \"%.40s\"", path,
 				    pair->line, list, pair->list);
+	if ((pair->is_empty || (pair->is_first && pair->item == 0)) && config->has_namespaces)
+		return fc_error_set(&problem->error, FC_EINVAL, "%s:%zu: key \"%s\" stands twice", path, pair->line,
+				    list);
+	config->has_namespaces = true;
+	if (pair->is_empty)
+		return FC_OK;
 	const struct fc_option *row = find_row(pair);
 	if (row == NULL)
 		return fc_error_set(&problem->error, FC_ENOENT,
 				    "%s:%zu: unknown key \"%.40s\" of a namespace; allowed: name, uid, gid, quota",
 				    path, pair->line, pair->key);
-	if (pair->is_first && pair->item == 0 && config->namespace_count > 0)
-		return fc_error_set(&problem->error, FC_EINVAL, "%s:%zu: key \"%s\" stands twice", path, pair->line,
-				    list);
 	int code = pair->is_first ? add_namespace(config, path, pair, problem) : FC_OK;
 	if (code != FC_OK)
 		return code;

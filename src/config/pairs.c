@@ -63,6 +63,13 @@ static int deliver(struct reader *reader, const yaml_event_t *key, const yaml_ev
 	return reader->each(reader->context, &pair);
 }
 
+static int deliver_empty(struct reader *reader, const yaml_event_t *key, const struct place *place)
+{
+	struct fc_pair pair = {
+		.line = key->start_mark.line + 1, .list = place->list, .list_len = place->list_len, .is_empty = true};
+	return reader->each(reader->context, &pair);
+}
+
 /* The mappings of a list; its key has been read, and the event that begins it. */
 static int read_list(struct reader *reader, const yaml_event_t *key);
 
@@ -117,6 +124,8 @@ static int read_list(struct reader *reader, const yaml_event_t *key)
 		else if (!is_end)
 			code = complain(reader, &event, "an entry of a list must be lines of \"key: value\"");
 		yaml_event_delete(&event);
+		if (is_end && place.item == 0)
+			return deliver_empty(reader, key, &place);
 		if (is_end || code != FC_OK)
 			return code;
 	}

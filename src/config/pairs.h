@@ -27,6 +27,7 @@ struct fc_pair {
 	size_t list_len;
 	size_t item;   /* which of the list's mappings, from 0 */
 	bool is_first; /* of its mapping's pairs */
+	bool is_empty; /* the list itself, which has no mappings: no key, no value */
 };
 
 /* Calls `each` for every pair in the file's order, until one of them fails. FC_ESYSTEM when the file cannot be read,

@@ -96,7 +96,8 @@ static int make_namespaces(struct fc_daemon *daemon, struct fc_error *error)
 	if (daemon->owners == NULL || daemon->namespaces == NULL || daemon->ids == NULL)
 		return fc_error_set(error, FC_ENOMEM, "namespaces: no memory");
 	daemon->owner_count = (uint32_t)count;
-	if (count == 0) /* of names that are taken as they come, the one that is known before */
+	if (count == 0 &&
+	    !config->has_namespaces) /* of names that are taken as they come, the one that is known before */
 		daemon->owners[daemon->owner_count++].tag = fc_server_namespace_tag("");
 	for (size_t i = 0; i < count; i++) {
 		const struct fc_config_namespace *from = &config->namespaces[i];
@@ -159,9 +160,11 @@ void fc_daemon_hint(const struct fc_daemon *daemon, int code)
 	const struct fc_config *config = &daemon->settings->config;
 	if (code == FC_EGEOMETRY || code == FC_EFORMAT)
 		fc_log(FC_LOG_ERROR, "hint",
-		       "what is there is of no use with these settings: set ssd_path and memory_path to other files, "
-		       "or "
-		       "remove %s and %s, if they are arenas, which hold nothing but a cache",
+		       "what is there does not belong to these settings: an arena may be another daemon's, also when "
+		       "that "
+		       "is not running. Give this one files of its own (ssd_path is %s, memory_path is %s), or the "
+		       "model, "
+		       "scale and block_tokens that the arenas were made with",
 		       config->ssd_path, config->memory_path);
 }
 
@@ -206,6 +209,7 @@ int fc_daemon_open_server(struct fc_daemon *daemon, struct fc_error *error)
 		.store = store_uuid(daemon),
 		.namespaces = daemon->namespaces,
 		.namespace_count = (uint32_t)config->namespace_count,
+		.is_closed = config->has_namespaces,
 		.is_fenced = true,
 		.has_output = fc_daemon_has_output,
 		.wants_close = fc_daemon_wants_close,

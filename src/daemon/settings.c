@@ -3,9 +3,11 @@
 
 #include "base/check.h"
 #include "config/describe.h"
+#include "daemon/token.h"
 #include "store/opts.h"
 
 #include <arpa/inet.h>
+#include <sodium.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -186,6 +188,8 @@ static void print_summary(const struct fc_daemon_settings *settings, FILE *out)
 		config->http_token_path != NULL ? "changes with the token" : "no changes, for want of http_token_file");
 	for (size_t at = 0; at < config->namespace_count; at++)
 		fprintf(out, "namespace: %s\n", config->namespaces[at].name);
+	if (config->has_namespaces && config->namespace_count == 0)
+		fputs("namespaces: none, so nobody is let in\n", out);
 	fputs("the settings are right\n", out);
 }
 
@@ -206,6 +210,17 @@ static bool is_answered(int argc, char *const *argv, FILE *out)
 	return false;
 }
 
+/* By what the start reads it with, and under the same condition. */
+static int check_token(const struct fc_daemon_settings *settings, struct fc_error *error)
+{
+	struct fc_token token;
+	if (!settings->http.is_on || settings->config.http_token_path == NULL)
+		return FC_OK;
+	int code = fc_token_read(&token, settings->config.http_token_path, error);
+	sodium_memzero(&token, sizeof(token));
+	return code;
+}
+
 int fc_daemon_front(int argc, char *const *argv, char *const *environment, FILE *out, FILE *err,
 		    struct fc_daemon_settings *settings)
 {
@@ -213,6 +228,8 @@ int fc_daemon_front(int argc, char *const *argv, char *const *environment, FILE 
 	int status = EXIT_DONE;
 	if (!is_answered(argc, argv, out)) {
 		int code = fc_daemon_settings_load(settings, argc > 0 ? argc - 1 : 0, argv + 1, environment, &problem);
+		if (code == FC_OK && settings->config.is_check_only)
+			code = check_token(settings, &problem.error);
 		if (code == FC_OK && !settings->config.is_check_only)
 			return RUN;
 		if (code == FC_OK)

@@ -205,7 +205,7 @@ int fc_space_for(struct fc_server *server, const char *name, const struct fc_ser
 		*space = find(server, "default");
 	if (*space != NULL)
 		return check_peer(*space, peer, error);
-	if (server->opts.namespace_count > 0)
+	if (server->opts.namespace_count > 0 || server->opts.is_closed)
 		return fc_error_set(error, FC_EINVAL, "namespace \"%s\": the daemon knows none of this name", name);
 	return add(server, name, NULL, space, error);
 }

@@ -122,9 +122,11 @@ struct fc_server_opts {
 	struct fc_media *media[FC_MEDIUM_COUNT]; /* the core's */
 	struct fc_uuid instance;                 /* random: of this run */
 	struct fc_uuid store;                    /* of the SSD arena, or of the memory arena where there is none */
-	/* None: every name is taken as it comes. Else a client that names none gets "default", if that is there. */
+	/* None, and not is_closed: every name is taken as it comes. Else a client that names none gets "default", if
+	 * that is there. */
 	const struct fc_server_namespace_opts *namespaces;
 	uint32_t namespace_count;
+	bool is_closed; /* no other names than those, also when there are none: nobody is let in */
 	struct fc_server_limits limits;
 	bool is_fenced; /* until fc_server_fence_is_over() nothing is reserved */
 	/* Bytes wait in fc_server_output(). Called when some were put there after it was last asked for. */

@@ -332,8 +332,10 @@ static int wait_for_welcome(struct fc_remote *remote, uint64_t end_ns, struct fc
 	if (fc_client_state(remote->client) == FC_CLIENT_UP)
 		return FC_OK;
 	const struct fc_error *why = fc_client_refusal(remote->client);
-	if (why->code != FC_OK)
-		return fc_error_set(error, why->code, "%s: %s", remote->path, why->text);
+	if (why->code != FC_OK) {
+		fc_error_set(error, why->code, "%s", why->text);
+		return fc_error_wrap(error, why->code, "%s", remote->path);
+	}
 	if (fc_clock_real_ns() >= end_ns)
 		return fc_error_set(error, FC_ETIMEOUT, "%s: flatcaked does not answer", remote->path);
 	return fc_error_set(error, FC_EIO, "%s: flatcaked closed the connection", remote->path);

@@ -39,6 +39,19 @@ static void an_error_gets_a_place_in_front(void **state)
 	assert_string_equal(error.text, "file 3: 7 blocks");
 }
 
+static void no_place_stands_twice(void **state)
+{
+	(void)state;
+	struct fc_error error;
+	fc_error_set(&error, FC_EINVAL, "/d/ssd.arena: needs more");
+	fc_error_wrap(&error, FC_EINVAL, "%s", "/d/ssd.arena");
+	assert_string_equal(error.text, "/d/ssd.arena: needs more");
+	fc_error_wrap(&error, FC_EINVAL, "%s", "/d");
+	assert_string_equal(error.text, "/d/ssd.arena: needs more");
+	fc_error_wrap(&error, FC_EINVAL, "%s", "/d/ssd");
+	assert_string_equal(error.text, "/d/ssd: /d/ssd.arena: needs more");
+}
+
 /* What they quote comes from files, and a terminal would obey it. */
 static void errors_hold_no_control_characters(void **state)
 {
@@ -121,6 +134,7 @@ int main(void)
 		cmocka_unit_test(every_code_has_a_text_of_its_own),
 		cmocka_unit_test(a_code_that_does_not_exist_is_said_to_be_unknown),
 		cmocka_unit_test(an_error_gets_a_place_in_front),
+		cmocka_unit_test(no_place_stands_twice),
 		cmocka_unit_test(errors_hold_no_control_characters),
 		cmocka_unit_test(an_error_that_nobody_wants_is_only_a_code),
 		cmocka_unit_test(a_long_text_is_cut_and_ends),

@@ -133,6 +133,25 @@ static void values_that_do_not_fit_are_named(void **state)
 	expect_refused("ssd: [1, 2]\n", ":1: ", "key: value");
 }
 
+static void check_config_reads_the_token_as_the_start_does(void **state)
+{
+	(void)state;
+	call(&attempt, "http_token_file: /etc/passwd\n", "--check-config", NULL);
+	assert_int_equal(attempt.status, 2);
+	assert_non_null(strstr(attempt.err, "/etc/passwd has mode"));
+	call(&attempt, "http_token_file: /nowhere/token\n", "--check-config", NULL);
+	assert_int_not_equal(attempt.status, 0);
+	assert_non_null(strstr(attempt.err, "/nowhere/token: No such file"));
+}
+
+static void an_empty_list_of_namespaces_means_nobody(void **state)
+{
+	(void)state;
+	call(&attempt, "namespaces: []\n", "--check-config", NULL);
+	assert_int_equal(attempt.status, 0);
+	assert_non_null(strstr(attempt.out, "nobody is let in"));
+}
+
 static void check_config_says_what_it_means_and_runs_nothing(void **state)
 {
 	(void)state;
@@ -198,7 +217,7 @@ static void the_example_has_every_key_and_is_right(void **state)
 		used += len;
 	}
 	whole[used] = '\0';
-	call(&attempt, whole, "--check-config", NULL);
+	call(&attempt, whole, NULL, NULL); /* its token file is not here to be looked at */
 	assert_string_equal(attempt.err, "");
 	for (size_t row = 0; fc_option_at(row) != NULL; row++) {
 		const struct fc_option *option = fc_option_at(row);
@@ -222,6 +241,8 @@ int main(int argc, char **argv)
 		cmocka_unit_test(a_file_variables_and_flags_are_put_together),
 		cmocka_unit_test(unknown_keys_stop_the_start_by_file_line_and_key),
 		cmocka_unit_test(values_that_do_not_fit_are_named),
+		cmocka_unit_test(check_config_reads_the_token_as_the_start_does),
+		cmocka_unit_test(an_empty_list_of_namespaces_means_nobody),
 		cmocka_unit_test(check_config_says_what_it_means_and_runs_nothing),
 		cmocka_unit_test(help_and_version_need_no_settings),
 		cmocka_unit_test(the_manual_page_is_what_the_program_prints),

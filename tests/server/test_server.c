@@ -139,6 +139,23 @@ static void a_namespace_given_twice_is_no_setting(void **state)
 	core_world_deinit(&world.core);
 }
 
+static void with_an_empty_list_nobody_is_let_in(void **state)
+{
+	(void)state;
+	static const char *const names[] = {"", "default", "mine"};
+	struct server_world world;
+	struct peer peer;
+	server_world_init(&world, geometry_plain(100), 8, 32);
+	world.opts.is_closed = true;
+	server_world_open(&world);
+	for (size_t i = 0; i < fc_array_len(names); i++) {
+		peer_connect(&peer, &world);
+		peer_put_hello(&peer, names[i]);
+		expect_refused(&peer, FC_EINVAL, true, "knows none of this name");
+	}
+	server_world_deinit(&world);
+}
+
 static void namespaces_do_not_see_each_other(void **state)
 {
 	(void)state;
@@ -689,6 +706,7 @@ int main(void)
 		cmocka_unit_test(a_version_that_nobody_speaks_is_refused),
 		cmocka_unit_test(a_configured_namespace_is_for_its_users_alone),
 		cmocka_unit_test(a_namespace_given_twice_is_no_setting),
+		cmocka_unit_test(with_an_empty_list_nobody_is_let_in),
 		cmocka_unit_test(namespaces_do_not_see_each_other),
 		cmocka_unit_test(a_session_is_known_by_the_name_that_either_side_gave_it),
 		cmocka_unit_test(what_a_client_saved_is_there_byte_by_byte),
