@@ -237,8 +237,8 @@ static int sleep_ms(const struct fc_store *store)
 	if (store->remote != NULL)
 		wake_ns = fc_min_u64(wake_ns,
 				     fc_min_u64(fc_remote_wake_ns(store->remote), fc_report_wake_ns(&store->report)));
-	if (store->is_ending)
-		wake_ns = fc_min_u64(wake_ns, fc_max_u64(stall_ns(store), fc_clock_real_ns() + NS_PER_MS));
+	if (store->is_ending && !store->is_stalled)
+		wake_ns = fc_min_u64(wake_ns, stall_ns(store));
 	uint64_t now_ns = fc_clock_real_ns();
 	if (wake_ns == UINT64_MAX)
 		return -1;
