@@ -74,8 +74,7 @@ enum fc_plant {
 	FC_PLANT_WAKE_FOR_NOTHING, /* server/server.c: who says nothing is ended a moment after the server woke for it
 				    */
 	FC_PLANT_NO_SHARE,         /* server/share.c: a process reserves as much as there is */
-	FC_PLANT_NO_SHARE,           /* server/share.c: a process reserves as much as there is */
-	FC_PLANT_ANY_PROGRESS,       /* client/ask.c: a claim waits for as long as anything at all is received */
+	FC_PLANT_ANY_PROGRESS,     /* client/ask.c: a claim waits for as long as anything at all is received */
 	FC_PLANT_COUNT
 };
 

@@ -216,7 +216,7 @@ static void a_turn_absorbs_only_what_there_is_room_for_twice(void **state)
 static void an_owners_turn_that_cannot_fit_takes_none_of_its_sessions(void **state)
 {
 	(void)state;
-	struct fc_owner owner = {7, 12 * (uint64_t)WORLD_CHUNK_BYTES};
+	struct fc_owner owner = {.tag = 7, .bytes_max = 12 * (uint64_t)WORLD_CHUNK_BYTES};
 	struct fc_path path = {0};
 	struct put put;
 	prepare(0, 64);

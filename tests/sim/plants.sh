@@ -12,7 +12,6 @@ count=0
 plants() { # NAME SEEDS OPTIONS...
 	cat <<-'END'
 	skip-checksum     100
-	header-first      300 --no-faults --fault power=0.05 --fault reordered=1
 	header-first      300 --no-faults --fault power=0.05 --fault reordered=1 --fault torn=1
 	no-final-sync     200
 	short-header      300
@@ -65,7 +64,6 @@ plants() { # NAME SEEDS OPTIONS...
 	read-outlasts-deadline 50
 	left-copy         300 --no-faults
 	endless-sync      50
-	late-twice        100
 	cut-on-error      100 --no-faults --fault read-error=0.02
 	unchecked-sync    100 --no-faults --fault removed=0.01
 	late-twice        50 --no-faults --fault late=0.02
