@@ -258,7 +258,7 @@ void fc_sim_check_durable(struct fc_sim *sim, const struct fc_sim_client *client
 {
 	for (int medium = 0; medium < FC_MEDIUM_COUNT; medium++)
 		if (result->is_durable && sim->media[medium] != NULL && sim->media[medium]->is_lost &&
-		    result->bytes_written[medium] > 0)
+		    sim->media[medium]->lost_ns < client->saved_ns && result->bytes_written[medium] > 0)
 			fc_sim_broken(&sim->notes, "client %u: a save is durable on medium %d, whose file is lost",
 				      client->number, medium);
 }

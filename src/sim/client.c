@@ -371,6 +371,7 @@ static void on_saved(struct fc_sim *sim, struct fc_sim_client *client, const str
 	if (client->is_saved_told)
 		fc_sim_broken(&sim->notes, "client %u: the save ends twice", client->number);
 	client->is_saved_told = true;
+	client->saved_ns = sim->notes.now_ns;
 	fc_sim_note(&sim->notes, "  client %llu: saved, code %lld, %llu new, %llu absorbed", client->number,
 		    (uint64_t)(int64_t)result->code, result->blocks_new, result->segments_absorbed);
 	fc_sim_check_save_code(sim, client, result->code);

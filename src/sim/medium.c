@@ -701,6 +701,7 @@ static void cut(struct fc_sim_medium *medium, uint64_t end)
 void fc_sim_medium_lose(struct fc_sim_medium *medium, enum fc_sim_fault fault, uint64_t end)
 {
 	medium->is_lost = true;
+	medium->lost_ns = medium->notes->now_ns;
 	if (fault == FC_FAULT_TRUNCATED)
 		cut(medium, end);
 	else

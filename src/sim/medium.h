@@ -97,6 +97,7 @@ struct fc_sim_medium {
 	uint64_t reread_failures; /* reads that failed where another had failed before */
 	uint32_t unread_near_max; /* most that failed so near to each other that they may have been of one segment */
 	bool is_lost;             /* its file is; media.lost says whether that has come out */
+	uint64_t lost_ns;         /* since then */
 	bool is_gone;             /* the next process finds another file, or none */
 	uint64_t end;             /* of the file that is there */
 	bool is_healed;           /* no more faults; what is stuck stays so */

@@ -182,6 +182,7 @@ struct fc_sim_client {
 	uint64_t saved_blocks; /* of the path, whole granules */
 	uint64_t shared_blocks;
 	uint64_t saved_reclaims; /* of the run when it was acknowledged */
+	uint64_t saved_ns;       /* when it was */
 	uint32_t durable_from;   /* first depth that this save brought */
 	bool was_kept;           /* seen there after it was acknowledged: making room did not take it at once */
 	bool is_fresh;           /* acknowledged in this step: checked at its end */
