@@ -169,26 +169,29 @@ static int prepare_move(struct fc_catalog *catalog, struct fc_segment *segment)
 	return FC_OK;
 }
 
-/* Whoever keeps the name of this entry although the segment has it too; NULL if the segment will name it. */
-static struct fc_session *keeper_of(struct fc_catalog *catalog, const struct fc_segment *segment, uint64_t entry)
+/* Whoever keeps the name of this entry although the segment has it too; NULL if the segment will name it, or its own
+ * session does. */
+static struct fc_session *keeper_of(struct fc_catalog *catalog, const struct fc_segment *segment, uint64_t entry,
+				    bool takes_names)
 {
 	struct fc_location location = fc_index_find(&catalog->index, segment->keys[entry]);
 	if (fc_location_is_none(location) || location.segment == segment->number)
 		return NULL;
 	const struct fc_segment *holder = catalog->segments[location.segment];
-	return wins_over(segment, holder) ? NULL : holder->session;
+	bool will_name = takes_names ? wins_over(segment, holder) : holder->session == segment->session;
+	return will_name ? NULL : holder->session;
 }
 
 /* Blocks that others have stored meanwhile stay theirs, and what the segment adds behind them then stands on theirs. A
  * segment that names nothing stands on nobody, but is there when they lose them. */
-int fc_publish_depend_on_keepers(struct fc_catalog *catalog, struct fc_segment *segment)
+int fc_publish_depend_on_keepers(struct fc_catalog *catalog, struct fc_segment *segment, bool takes_names)
 {
 	uint64_t entry_count = segment->shape.entry_count, first = 0;
 	int code = FC_OK;
-	while (first < entry_count && keeper_of(catalog, segment, first) != NULL)
+	while (first < entry_count && keeper_of(catalog, segment, first, takes_names) != NULL)
 		first++;
 	for (uint64_t entry = 0; entry < entry_count && code == FC_OK; entry++) {
-		struct fc_session *keeper = keeper_of(catalog, segment, entry);
+		struct fc_session *keeper = keeper_of(catalog, segment, entry, takes_names);
 		if (keeper != NULL)
 			code = first == entry_count ? fc_session_depend_loosely(catalog, segment->session, keeper)
 						    : fc_session_depend(catalog, segment->session, keeper);
@@ -271,7 +274,7 @@ static int publish_grant(struct fc_catalog *catalog, struct fc_segment *segment,
 	if (code == FC_OK && !is_copy)
 		code = prepare_move(catalog, segment);
 	if (code == FC_OK)
-		code = fc_publish_depend_on_keepers(catalog, segment);
+		code = fc_publish_depend_on_keepers(catalog, segment, true);
 	if (code == FC_OK)
 		code = is_copy ? publish_copy_names(catalog, segment, reservation)
 			       : publish_names(catalog, segment, reservation);

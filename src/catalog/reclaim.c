@@ -230,7 +230,7 @@ static bool take_over(struct fc_catalog *catalog, struct fc_segment *segment, st
 		return false;
 	int code = fc_session_depend_after_move(catalog, lost, segment->session);
 	if (code == FC_OK)
-		code = fc_publish_depend_on_keepers(catalog, segment);
+		code = fc_publish_depend_on_keepers(catalog, segment, false);
 	for (uint64_t entry = 0; entry < segment->shape.entry_count && code == FC_OK; entry++)
 		code = fc_segment_name(catalog, segment, entry, false);
 	fc_segment_set_backup(catalog, segment, false);

@@ -77,7 +77,7 @@ static int depend_as_before(struct fc_catalog *catalog, struct fc_segment *segme
 			code = fc_session_depend_after_move(catalog, lost->session, segment->session);
 	}
 	if (code == FC_OK)
-		code = fc_publish_depend_on_keepers(catalog, segment);
+		code = fc_publish_depend_on_keepers(catalog, segment, false);
 	if (code != FC_OK || segment->start_block == 0)
 		return code;
 	struct fc_location parent = fc_index_find(&catalog->index, segment->parent);

@@ -307,8 +307,9 @@ FC_MUST_USE int fc_reservation_add(struct fc_catalog *catalog, struct fc_reserva
 /* What an abort does, but wakes nobody: who waits for space waits for a batch (commit.c), and each try
  * counts against it. */
 void fc_reservation_undo(struct fc_catalog *catalog, struct fc_reservation *reservation);
-/* publish.c: the segment's session holds those who keep the name of blocks that the segment has too */
-FC_MUST_USE int fc_publish_depend_on_keepers(struct fc_catalog *catalog, struct fc_segment *segment);
+/* publish.c: the segment's session holds those who keep the name of blocks that the segment has too. `takes_names`: it
+ * publishes, and takes the names that it wins; else it only names what nobody names. */
+FC_MUST_USE int fc_publish_depend_on_keepers(struct fc_catalog *catalog, struct fc_segment *segment, bool takes_names);
 /* Some block of it would be gone after a restart without it. */
 bool fc_publish_is_needed_as_backup(struct fc_catalog *catalog, const struct fc_segment *segment);
 
