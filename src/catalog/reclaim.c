@@ -221,6 +221,17 @@ static void forget_affected(struct fc_catalog *catalog)
 		fc_order_put(&catalog->affected, &session->affected, 0);
 }
 
+/* What is taken over may have been any session's that has lost something and is still to be worked off: whoever stood on
+ * it there stands on this session now. One with a spare copy depends on those that had the names. */
+static int depend_after_loss(struct fc_catalog *catalog, struct fc_session *lost, struct fc_session *session)
+{
+	int code = fc_session_depend_after_move(catalog, lost, session);
+	for (uint32_t i = 0; i < session->dep_count && code == FC_OK; i++)
+		if (fc_link_is_linked(&session->deps[i].on->work_link))
+			code = fc_session_depend_after_move(catalog, session->deps[i].on, session);
+	return code;
+}
+
 /* The segment names what it has and nobody names any more. Where memory for that is missing, it goes: blocks behind a
  * gap are worth nothing. */
 static bool take_over(struct fc_catalog *catalog, struct fc_segment *segment, struct fc_session *lost)
@@ -228,7 +239,7 @@ static bool take_over(struct fc_catalog *catalog, struct fc_segment *segment, st
 	if (segment->named_count == segment->shape.entry_count || fc_segment_is_orphan(catalog, segment) ||
 	    !fc_segment_has_unnamed(catalog, segment))
 		return false;
-	int code = fc_session_depend_after_move(catalog, lost, segment->session);
+	int code = depend_after_loss(catalog, lost, segment->session);
 	if (code == FC_OK)
 		code = fc_publish_depend_on_keepers(catalog, segment, false);
 	for (uint64_t entry = 0; entry < segment->shape.entry_count && code == FC_OK; entry++)
