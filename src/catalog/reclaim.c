@@ -221,8 +221,8 @@ static void forget_affected(struct fc_catalog *catalog)
 		fc_order_put(&catalog->affected, &session->affected, 0);
 }
 
-/* What is taken over may have been any session's that has lost something and is still to be worked off: whoever stood on
- * it there stands on this session now. One with a spare copy depends on those that had the names. */
+/* What is taken over may have been any session's that has lost something and is still to be worked off: whoever stood
+ * on it there stands on this session now. One with a spare copy depends on those that had the names. */
 static int depend_after_loss(struct fc_catalog *catalog, struct fc_session *lost, struct fc_session *session)
 {
 	int code = fc_session_depend_after_move(catalog, lost, session);
@@ -315,7 +315,8 @@ static bool drop_orphans_of(struct fc_catalog *catalog, struct fc_session *sessi
 		fc_segment_retire(catalog, segment);
 		any = true;
 	}
-	if (any && !fc_list_is_empty(&session->dependents))
+	/* Its own segments may have spare copies of what went, as others may. */
+	if (any && (!fc_list_is_empty(&session->dependents) || !fc_list_is_empty(&session->segments)))
 		fc_reclaim_has_lost(catalog, session);
 	fc_session_let_go(catalog, session);
 	return any;

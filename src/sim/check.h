@@ -48,8 +48,8 @@ FC_MUST_USE int fc_sim_match(struct fc_sim *sim, uint32_t node, uint64_t limit, 
 void fc_sim_promises_take(struct fc_sim *sim);
 void fc_sim_promises_check(struct fc_sim *sim, bool is_excused);
 
-/* A save that is told to be durable: do its arenas keep it? What makes it so begins when it is visible, so a loss before
- * that must come out; one afterwards may come between the last sync of its arena and the last of all. */
+/* A save that is told to be durable: do its arenas keep it? What makes it so begins when it is visible, so a loss
+ * before that must come out; one afterwards may come between the last sync of its arena and the last of all. */
 void fc_sim_check_durable(struct fc_sim *sim, const struct fc_sim_client *client, const struct fc_save_result *result);
 
 /* The operator asks whether the arenas are still there. */
