@@ -13,6 +13,8 @@
  * alone whose session it is. */
 #include "catalog/state.h"
 
+#include <stdio.h>
+
 /* What was replaced is pinned by one batch, freed by the next, and may have come too late for that one: so often a turn
  * waits for what is leaving anyway before it takes more sessions. */
 #define PATIENT_ATTEMPTS 4u
@@ -127,6 +129,23 @@ int fc_owner_take_room(struct fc_catalog *catalog, const struct fc_segment *segm
 	bool is_coming = owner->bytes_leaving >= over && is_something_moving(catalog) &&
 			 fc_space_is_worth_waiting(catalog, reservation);
 	return is_coming ? FC_EAGAIN : FC_EFULL;
+}
+
+/* Whose quota it is, and why it has no room: nothing helps a save that is larger than all of it. */
+void fc_owner_refuse(struct fc_owner_state *owner, uint64_t bytes_new, uint64_t need_bytes, struct fc_error *error)
+{
+	const char *why = "nothing more of its own can be reclaimed";
+	char whose[96];
+	owner->saves_refused++;
+	if (owner->name == NULL)
+		snprintf(whose, sizeof(whose), "owner %u", owner->tag);
+	else
+		snprintf(whose, sizeof(whose), "namespace \"%.70s\"", owner->name[0] == 0 ? "default" : owner->name);
+	if (need_bytes > owner->bytes_max)
+		why = "this save alone is larger than the quota";
+	fc_error_set(error, FC_EFULL, "save: %llu new bytes: %s may use %llu, uses %llu, needs %llu more, and %s",
+		     (unsigned long long)bytes_new, whose, (unsigned long long)owner->bytes_max,
+		     (unsigned long long)owner->bytes_used, (unsigned long long)need_bytes, why);
 }
 
 /* ---- statistics ---- */

@@ -30,8 +30,6 @@
 
 #include "base/plant.h"
 
-#include <stdio.h>
-
 #define PIECES_MAX 8 /* of a segment for which no run is long enough */
 
 /* What is granted together, on one medium. */
@@ -54,7 +52,6 @@ struct plan {
 	uint64_t resident_from; /* the device holds all FC_RULE_ALL blocks of [resident_from, end) */
 	struct fc_owner_state *owner;
 	uint64_t quota_need_bytes;       /* what the owner's quota has refused last, or 0 */
-	bool is_over_quota_alone;        /* of that: with what its session keeps, whatever else were reclaimed */
 	uint64_t need_bytes, room_bytes; /* else what was wanted, and what could be had, in an arena that has refused */
 	enum fc_medium refused_by;
 	bool may_reclaim, is_measuring, lacks_room;
@@ -278,7 +275,6 @@ static int take_room(struct plan *plan, struct fc_segment *segment)
 	if (code == FC_OK) {
 		code = fc_owner_take_room(catalog, segment, plan->may_reclaim, plan->reservation);
 		plan->quota_need_bytes = code == FC_EFULL ? fc_segment_bytes(catalog, segment) : 0;
-		plan->is_over_quota_alone = false;
 	}
 	if (code == FC_OK)
 		code = plan->may_reclaim ? fc_segment_take_room(catalog, segment, plan->reservation, NULL)
@@ -439,7 +435,6 @@ static int check_quota(struct plan *plan, uint64_t bytes)
 {
 	bool may_fit = may_fit_quota(plan, bytes);
 	plan->quota_need_bytes = may_fit ? 0 : bytes;
-	plan->is_over_quota_alone = !may_fit;
 	return may_fit ? FC_OK : FC_EFULL;
 }
 
@@ -838,46 +833,22 @@ static int make_plan(struct plan *plan)
 	return code;
 }
 
-/* Whose quota it is, and why it has no room: nothing helps a save that is larger than all of it. */
-static void refuse_for_quota(const struct plan *plan)
-{
-	const struct fc_owner_state *owner = plan->owner;
-	unsigned long long need_bytes = plan->quota_need_bytes;
-	const char *why = "nothing more of its own can be reclaimed";
-	char whose[96];
-	if (owner->name == NULL)
-		snprintf(whose, sizeof(whose), "owner %u", owner->tag);
-	else
-		snprintf(whose, sizeof(whose), "namespace \"%.70s\"", owner->name[0] == 0 ? "default" : owner->name);
-	if (plan->quota_need_bytes > owner->bytes_max)
-		why = "this save alone is larger than the quota";
-	else if (plan->is_over_quota_alone)
-		why = "with what its session keeps, this save is larger than the quota";
-	fc_error_set(plan->error, FC_EFULL, "save: %llu new bytes: %s may use %llu, uses %llu, needs %llu more, and %s",
-		     (unsigned long long)plan->reservation->bytes_new, whose, (unsigned long long)owner->bytes_max,
-		     (unsigned long long)owner->bytes_used, need_bytes, why);
-}
-
 static void refuse(const struct plan *plan)
 {
+	unsigned long long bytes_new = plan->reservation->bytes_new;
 	plan->catalog->saves_refused++;
 	plan->reservation->is_over_quota = plan->quota_need_bytes > 0;
-	if (plan->quota_need_bytes == 0 && plan->need_bytes > plan->room_bytes) {
+	if (plan->quota_need_bytes > 0)
+		fc_owner_refuse(plan->owner, bytes_new, plan->quota_need_bytes, plan->error);
+	else if (plan->need_bytes > plan->room_bytes)
 		fc_error_set(plan->error, FC_EFULL,
 			     "save: %llu new bytes do not fit: %s needs %llu bytes for them, and at most %llu can be "
 			     "had; the rest is in use, or this session's own",
-			     (unsigned long long)plan->reservation->bytes_new,
-			     plan->refused_by == FC_SSD ? "SSD" : "memory", (unsigned long long)plan->need_bytes,
-			     (unsigned long long)plan->room_bytes);
-		return;
-	}
-	if (plan->quota_need_bytes > 0) {
-		plan->owner->saves_refused++;
-		refuse_for_quota(plan);
-		return;
-	}
-	fc_error_set(plan->error, FC_EFULL, "save: %llu new bytes do not fit: nothing more can be reclaimed",
-		     (unsigned long long)plan->reservation->bytes_new);
+			     bytes_new, plan->refused_by == FC_SSD ? "SSD" : "memory",
+			     (unsigned long long)plan->need_bytes, (unsigned long long)plan->room_bytes);
+	else
+		fc_error_set(plan->error, FC_EFULL, "save: %llu new bytes do not fit: nothing more can be reclaimed",
+			     bytes_new);
 }
 
 int fc_catalog_reserve(struct fc_catalog *catalog, const struct fc_turn *turn, struct fc_reservation *reservation,

@@ -327,6 +327,8 @@ uint64_t fc_owner_room_max(const struct fc_owner_state *owner);
  * fc_segment_take_room(). */
 FC_MUST_USE int fc_owner_take_room(struct fc_catalog *catalog, const struct fc_segment *segment, bool may_reclaim,
 				   struct fc_reservation *reservation);
+/* Counts a save of `bytes_new` for which the quota has no `need_bytes`, and says why in `error`. */
+void fc_owner_refuse(struct fc_owner_state *owner, uint64_t bytes_new, uint64_t need_bytes, struct fc_error *error);
 
 /* placement.c: the rule of design FC-GVA, from the signals alone */
 enum fc_medium fc_placement_choose(const struct fc_catalog_opts *opts, uint64_t turn, uint64_t context_tokens,
