@@ -96,8 +96,8 @@ static int make_namespaces(struct fc_daemon *daemon, struct fc_error *error)
 	if (daemon->owners == NULL || daemon->namespaces == NULL || daemon->ids == NULL)
 		return fc_error_set(error, FC_ENOMEM, "namespaces: no memory");
 	daemon->owner_count = (uint32_t)count;
-	if (count == 0 &&
-	    !config->has_namespaces) /* of names that are taken as they come, the one that is known before */
+	/* Of names that are taken as they come, the one that is known before. */
+	if (count == 0 && !config->has_namespaces)
 		daemon->owners[daemon->owner_count++].tag = fc_server_namespace_tag("");
 	for (size_t i = 0; i < count; i++) {
 		const struct fc_config_namespace *from = &config->namespaces[i];
@@ -161,10 +161,8 @@ void fc_daemon_hint(const struct fc_daemon *daemon, int code)
 	if (code == FC_EGEOMETRY || code == FC_EFORMAT)
 		fc_log(FC_LOG_ERROR, "hint",
 		       "what is there does not belong to these settings: an arena may be another daemon's, also when "
-		       "that "
-		       "is not running. Give this one files of its own (ssd_path is %s, memory_path is %s), or the "
-		       "model, "
-		       "scale and block_tokens that the arenas were made with",
+		       "that is not running. Give this one files of its own (ssd_path is %s, memory_path is %s), or "
+		       "the model, scale and block_tokens that the arenas were made with",
 		       config->ssd_path, config->memory_path);
 }
 
