@@ -250,7 +250,7 @@ static void another_model_is_refused_by_arena_and_with_what_to_do(void **state)
 	assert_true(daemon_world_log_says(&world, "ssd.arena: the arena has geometry"));
 	assert_true(daemon_world_log_says(&world, "Give this one files of its own"));
 	assert_false(daemon_world_log_says(&world, "remove")); /* it may be in use, or another daemon's */
-	daemon_world_start(&world, NULL); /* and is as it was */
+	daemon_world_start(&world, NULL);                      /* and is as it was */
 	daemon_world_deinit(&world);
 }
 
