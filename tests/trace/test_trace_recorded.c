@@ -112,6 +112,9 @@ static void shared_prompts_and_subagents_change_the_counts_as_they_should(void *
 	fc_trace_free(trace);
 }
 
+/* Published: 179,545 references, 62,617 of a prefix, 116,928 unique. They count the last block of a request also where
+ * its tokens do not fill it, as in 7,186 of 7,200 requests; such a block can be neither stored nor found. Taken off: all
+ * 7,186 references, 50 of a prefix, 7,136 unique; what is left was counted by a script of its own. */
 static void the_mooncake_requests_have_their_published_counts(void **state)
 {
 	(void)state;
@@ -119,10 +122,10 @@ static void the_mooncake_requests_have_their_published_counts(void **state)
 	struct counts counts = count(trace, 1 << 20);
 	assert_analysis_agrees(trace, &counts);
 	assert_int_equal(counts.requests, 7200);
-	assert_int_equal(counts.references, 179545);
-	assert_int_equal(counts.prefix, 62617);
-	assert_int_equal(counts.unique, 116928);
-	assert_int_equal((counts.once * 2000000 + counts.unique) / (2 * counts.unique), 767335);
+	assert_int_equal(counts.references, 179545 - 7186);
+	assert_int_equal(counts.prefix, 62617 - 50);
+	assert_int_equal(counts.unique, 116928 - 7136);
+	assert_int_equal((counts.once * 2000000 + counts.unique) / (2 * counts.unique), 752559);
 	assert_int_equal((counts.input_tokens * 20 + counts.requests) / (2 * counts.requests), 125249);
 	fc_trace_free(trace);
 }
