@@ -87,12 +87,24 @@ static inline bool daemon_world_has_ended(const struct daemon_world *world)
 	return waitid(P_PID, (id_t)world->pid, &end, WEXITED | WNOHANG | WNOWAIT) == 0 && end.si_pid != 0;
 }
 
+/* What it said instead stands in the test's own output. */
+static inline void daemon_world_miss_log(const struct daemon_world *world, const char *words)
+{
+	uint64_t bytes = 0;
+	if (access(world->log, F_OK) == 0) {
+		uint8_t *log = store_world_read_file(world->log, &bytes);
+		fprintf(stderr, "---- log of flatcaked\n%.*s----\n", (int)bytes, (const char *)log);
+		free(log);
+	}
+	fail_msg("the log does not say \"%s\"", words);
+}
+
 static inline void daemon_world_expect_log(const struct daemon_world *world, const char *words)
 {
 	for (int waited = 0; !daemon_world_log_says(world, words); waited += 10) {
 		bool is_last = world->pid != 0 && daemon_world_has_ended(world) && !daemon_world_log_says(world, words);
 		if (waited > HANG_MS || is_last)
-			fail_msg("the log does not say \"%s\"", words);
+			daemon_world_miss_log(world, words);
 		pause_ms(10);
 	}
 }
