@@ -113,8 +113,8 @@ static void shared_prompts_and_subagents_change_the_counts_as_they_should(void *
 }
 
 /* Published: 179,545 references, 62,617 of a prefix, 116,928 unique. They count the last block of a request also where
- * its tokens do not fill it, as in 7,186 of 7,200 requests; such a block can be neither stored nor found. Taken off: all
- * 7,186 references, 50 of a prefix, 7,136 unique; what is left was counted by a script of its own. */
+ * its tokens do not fill it, as in 7,186 of 7,200 requests; such a block can be neither stored nor found. Taken off:
+ * all 7,186 references, 50 of a prefix, 7,136 unique; what is left was counted by a script of its own. */
 static void the_mooncake_requests_have_their_published_counts(void **state)
 {
 	(void)state;
