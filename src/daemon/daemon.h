@@ -106,7 +106,10 @@ struct fc_daemon {
 	/* socket.c */
 	int listen_fd, spare_fd;
 	uv_poll_t listen_poll;
-	bool is_socket_ours; /* its file was made by this process */
+	bool is_socket_ours; /* its file was made by this process: this one */
+	dev_t socket_device;
+	ino_t socket_inode;
+	const char *socket_lost; /* what has happened to its file, so that nobody new finds it; NULL: it is there */
 	struct fc_link connections, dirty, gone;
 	uint8_t *receive_buffer;
 };
@@ -181,6 +184,9 @@ void fc_snapshot_free(struct fc_snapshot *snapshot);
 /* FC_EBUSY names the process that listens there already. */
 FC_MUST_USE int fc_daemon_listen(struct fc_daemon *daemon, struct fc_error *error);
 void fc_daemon_stop_listening(struct fc_daemon *daemon);
+/* Once a second: asks whether the socket's file still is the one that was made, and says so in the log when it changes.
+ */
+void fc_daemon_look_at_socket(struct fc_daemon *daemon);
 /* Sends what waits, and ends the connections that are to end. */
 void fc_daemon_flush(struct fc_daemon *daemon);
 /* arena.c's: there is a descriptor for those who wait for one, or there will be none. */

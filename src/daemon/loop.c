@@ -260,6 +260,7 @@ static void on_second(uv_timer_t *timer)
 	struct fc_daemon *daemon = timer->data;
 	fc_log_tick();
 	fc_daemon_look_at_arena(daemon, fc_daemon_now_ns());
+	fc_daemon_look_at_socket(daemon);
 	look_at_arenas(daemon);
 	if (daemon->state == FC_DAEMON_OPENING)
 		fc_notify_extend(&daemon->notify, START_MORE_NS);

@@ -240,6 +240,9 @@ static void add_states(struct fc_text *text, const struct fc_daemon_view *view)
 	fc_text_addf(text, "flatcake_uptime_seconds %.3f\n", (double)view->uptime_ns / 1e9);
 	add_head(text, "flatcake_ready", GAUGE, "1 when clients are served in full.");
 	add_value(text, "flatcake_ready", NULL, fc_view_is_ready(view));
+	add_head(text, "flatcake_socket_lost", GAUGE,
+		 "1 when its file was removed, renamed or replaced: nobody new can connect.");
+	add_value(text, "flatcake_socket_lost", NULL, view->is_socket_lost);
 	add_head(text, "flatcake_state", GAUGE, "1 for the state that the daemon is in.");
 	for (int state = 0; state < FC_DAEMON_STATE_COUNT; state++)
 		fc_text_addf(text, "flatcake_state{state=\"%s\"} %d\n",

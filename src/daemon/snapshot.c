@@ -170,7 +170,8 @@ static const char *reason(enum fc_daemon_state state)
 	return texts[state];
 }
 
-/* A daemon whose arena is gone serves what it still has, and is no place to send anybody to. */
+/* A daemon whose arena is gone serves what it still has, and is no place to send anybody to; nor is one that cannot be
+ * found. */
 static const char *reason_of(const struct fc_daemon *daemon)
 {
 	struct fc_snapshot *snapshot = daemon->snapshot;
@@ -179,6 +180,11 @@ static const char *reason_of(const struct fc_daemon *daemon)
 		if (media == NULL || media->lost == NULL)
 			continue;
 		snprintf(snapshot->reason, sizeof(snapshot->reason), "%s: %s", media->name, media->lost);
+		return snapshot->reason;
+	}
+	if (daemon->state == FC_DAEMON_READY && daemon->socket_lost != NULL) {
+		snprintf(snapshot->reason, sizeof(snapshot->reason), "%s: %s", daemon->settings->config.socket_path,
+			 daemon->socket_lost);
 		return snapshot->reason;
 	}
 	return reason(daemon->state);
@@ -215,6 +221,7 @@ static void show(void *context, struct fc_daemon_view *view)
 	snapshot->client_count = snapshot->namespace_count = 0;
 	view->state = daemon->state;
 	view->reason = reason_of(daemon);
+	view->is_socket_lost = daemon->socket_lost != NULL;
 	view->uptime_ns = age(snapshot->now_ns, daemon->started_ns);
 	view->started_at_s = daemon->started_at_s;
 	view->instance = snapshot->instance;

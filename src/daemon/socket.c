@@ -103,6 +103,30 @@ static int open_to_others(const struct fc_config *config, struct fc_error *error
 	return FC_OK;
 }
 
+/* What has happened to the socket's file; NULL: nothing that can be seen. While the socket is open no other file has
+ * its number. */
+static const char *find_loss(const struct fc_daemon *daemon)
+{
+	struct stat status;
+	if (lstat(daemon->settings->config.socket_path, &status) != 0)
+		return errno == ENOENT || errno == ENOTDIR ? "the socket was removed or renamed" : NULL;
+	if (status.st_dev != daemon->socket_device || status.st_ino != daemon->socket_inode)
+		return "the socket was replaced by another file";
+	return NULL;
+}
+
+static int remember_file(struct fc_daemon *daemon, struct fc_error *error)
+{
+	const char *path = daemon->settings->config.socket_path;
+	struct stat status;
+	if (lstat(path, &status) != 0)
+		return fc_error_set(error, FC_ESYSTEM, "%s: stat: %s", path, strerror(errno));
+	daemon->socket_device = status.st_dev;
+	daemon->socket_inode = status.st_ino;
+	daemon->is_socket_ours = true;
+	return FC_OK;
+}
+
 /* The mode of the socket before it is bound is that of its file: at no moment can others connect. */
 static int bind_and_listen(struct fc_daemon *daemon, const struct sockaddr_un *address, struct fc_error *error)
 {
@@ -113,8 +137,9 @@ static int bind_and_listen(struct fc_daemon *daemon, const struct sockaddr_un *a
 		return fc_error_set(error, FC_ESYSTEM, "%s: socket: %s", path, strerror(errno));
 	if (bind(daemon->listen_fd, (const struct sockaddr *)address, sizeof(*address)) != 0)
 		return fc_error_set(error, FC_ESYSTEM, "%s: bind: %s", path, strerror(errno));
-	daemon->is_socket_ours = true;
-	int code = open_to_others(config, error);
+	int code = remember_file(daemon, error);
+	if (code == FC_OK)
+		code = open_to_others(config, error);
 	if (code == FC_OK && listen(daemon->listen_fd, BACKLOG) != 0)
 		code = fc_error_set(error, FC_ESYSTEM, "%s: listen: %s", path, strerror(errno));
 	return code;
@@ -157,8 +182,12 @@ int fc_daemon_listen(struct fc_daemon *daemon, struct fc_error *error)
 	return FC_OK;
 }
 
+/* A file that is not this daemon's stays. */
 void fc_daemon_stop_listening(struct fc_daemon *daemon)
 {
+	if (daemon->is_socket_ours && find_loss(daemon) == NULL)
+		(void)unlink(daemon->settings->config.socket_path);
+	daemon->is_socket_ours = false;
 	if (daemon->listen_fd >= 0) {
 		if (daemon->listen_poll.data != NULL)
 			uv_poll_stop(&daemon->listen_poll);
@@ -166,11 +195,24 @@ void fc_daemon_stop_listening(struct fc_daemon *daemon)
 		close(daemon->spare_fd);
 		daemon->listen_fd = -1;
 	}
-	if (daemon->is_socket_ours)
-		(void)unlink(daemon->settings->config.socket_path);
-	daemon->is_socket_ours = false;
 	free(daemon->receive_buffer);
 	daemon->receive_buffer = NULL;
+}
+
+/* Those who are connected go on, and whoever comes does not find the way. It is not made anew: a path that somebody has
+ * cleared may be meant for somebody else, who would be in turn pushed aside. */
+void fc_daemon_look_at_socket(struct fc_daemon *daemon)
+{
+	const char *path = daemon->settings->config.socket_path;
+	const char *lost = daemon->is_socket_ours ? find_loss(daemon) : NULL;
+	if (lost != NULL && daemon->socket_lost == NULL)
+		fc_log(FC_LOG_ERROR, "socket-lost",
+		       "%s: %s: whoever is connected goes on, nobody else can connect until it is put back or the "
+		       "daemon is started anew",
+		       path, lost);
+	if (lost == NULL && daemon->socket_lost != NULL)
+		fc_log(FC_LOG_INFO, "socket-back", "%s: the socket is in its place again", path);
+	daemon->socket_lost = lost;
 }
 
 /* ---- the end of a connection ---- */

@@ -88,7 +88,8 @@ struct fc_view_counters {
 
 struct fc_daemon_view {
 	enum fc_daemon_state state;
-	const char *reason; /* why it is not ready, a sentence; "" when ready */
+	const char *reason;  /* why it is not ready, a sentence; "" when ready */
+	bool is_socket_lost; /* its file was removed or replaced: nobody new can connect */
 	uint64_t uptime_ns;
 	int64_t started_at_s; /* seconds since 1970 */
 	const char *instance; /* 32 hexadecimal digits: of this run */

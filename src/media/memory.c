@@ -59,8 +59,7 @@ static bool is_lost(struct memory_media *memory, const struct fc_io *io)
 		*lost = fc_arena_file_lost(&memory->file);
 	if (*lost == NULL && is_broken)
 		*lost = "the file was made shorter while it was in use, or its pages cannot be had; it has to be "
-			"opened "
-			"anew";
+			"opened anew";
 	return is_broken || (*lost != NULL && io->op != FC_IO_READ);
 }
 

@@ -1,6 +1,7 @@
 #!/bin/sh
 # An arena's file is removed, replaced, cut or renamed under a flatcaked: it says so, is no longer ready, keeps nothing, and a
-# second daemon may take the place; put back and started anew, what was there is there.
+# second daemon may take the place; put back and started anew, what was there is there. The same of its socket, which is used
+# again as soon as it is back, and of which nothing goes that is another's.
 set -u
 work=$(mktemp -d "${TMPDIR:-/tmp}/flatcake-lost-XXXXXX") || exit 1
 shm=$(mktemp -d "/dev/shm/flatcake-lost-XXXXXX" 2>/dev/null) || { echo "skipped: no /dev/shm"; exit 77; }
@@ -49,6 +50,18 @@ expect_lost() { # NAME FILE WORDS
 	get /healthz | grep -q '"alive":true' || complain "after $3: it is not alive"
 }
 
+expect_socket() { # NAME LOST WORDS: /readyz and the metric as said, and the log in these words
+	for _ in $(seq 600); do
+		get /metrics | grep -q "^flatcake_socket_lost $2\$" && break
+		sleep 0.1
+	done
+	get /metrics | grep -q "^flatcake_socket_lost $2\$" || complain "$3: the metric does not say $2"
+	get /metrics | grep -q "^flatcake_ready $((1 - $2))\$" || complain "$3: it is as ready as before"
+	get /readyz >"$work/ready"
+	[ "$2" = 0 ] || grep -q "$work/$1.sock: .*$3" "$work/ready" || complain "$3: $(cat "$work/ready")"
+	grep -q "$3" "$work/$1.log" || complain "the log does not say: $3"
+}
+
 for seed in 1 2; do
 	"$FLATCAKE" gen --seed $seed --sessions 4 --turns 4 --length 0.1 --output "$work/$seed.tar" >/dev/null || exit 1
 done
@@ -86,4 +99,20 @@ start memory
 rm "$shm/memory.arena"
 expect_lost memory "$shm/memory.arena" "was removed"
 stop memory
+start socket
+mv "$work/socket.sock" "$work/elsewhere"
+expect_socket socket 1 "removed or renamed"
+replay socket 1 && complain "a replay through a socket that is not there"
+mv "$work/elsewhere" "$work/socket.sock"
+expect_socket socket 0 socket-back
+replay socket 1 || complain "replay: $(cat "$work/out")"
+rm "$work/socket.sock"
+echo another >"$work/socket.sock"
+expect_socket socket 1 "replaced by another"
+stop socket
+[ "$(cat "$work/socket.sock")" = another ] || complain "it has removed what is not its own"
+rm "$work/socket.sock"
+start socket
+stop socket
+[ ! -e "$work/socket.sock" ] || complain "its own socket stays"
 exit $failed
