@@ -28,6 +28,7 @@
 
 #include <errno.h>
 #include <liburing.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <sys/eventfd.h>
 #include <sys/syscall.h>
@@ -80,6 +81,17 @@ struct uring {
 	struct iovec buffers[BUFFERS_MAX];
 };
 
+/* A ring may get the addresses of one that is gone. liburing maps and unmaps them by system calls of its own, so that
+ * nothing that watches threads, nor the language, sees the old ring's accesses before the new one's: this counts those
+ * that have gone. */
+static atomic_uint rings_gone;
+
+static void ring_exit(struct uring *uring)
+{
+	atomic_fetch_add_explicit(&rings_gone, 1, memory_order_release);
+	io_uring_queue_exit(&uring->ring);
+}
+
 static int ring_init(struct uring *uring, uint32_t depth)
 {
 	static const unsigned flag_sets[] = {
@@ -95,6 +107,7 @@ static int ring_init(struct uring *uring, uint32_t depth)
 		result = io_uring_queue_init_params(depth, &uring->ring, &params);
 		uring->is_enabled = (flag_sets[i] & IORING_SETUP_R_DISABLED) == 0;
 	}
+	(void)atomic_load_explicit(&rings_gone, memory_order_acquire);
 	return -result;
 }
 
@@ -386,7 +399,7 @@ static int uring_open(struct fc_ssd *ssd)
 		uring->has_buffer_table = io_uring_register_buffers_sparse(&uring->ring, BUFFERS_MAX) == 0;
 		failure = fc_ssd_start_thread(&uring->thread, submitter_main, uring);
 		if (failure != 0)
-			io_uring_queue_exit(&uring->ring);
+			ring_exit(uring);
 	}
 	if (failure != 0) {
 		free_uring(uring);
@@ -406,7 +419,7 @@ static void uring_close(struct fc_ssd *ssd)
 	wake(uring);
 	pthread_mutex_unlock(&uring->handover.mutex);
 	fc_check(pthread_join(uring->thread, NULL) == 0);
-	io_uring_queue_exit(&uring->ring);
+	ring_exit(uring);
 	free_uring(uring);
 }
 
