@@ -501,6 +501,10 @@ size_t fc_store_events(struct fc_store *store, struct fc_event *events, size_t e
 /* ---- what the store says of itself --------------------------------------------------------------------------------
  */
 
+/* Of an embedded store, and of a client of flatcaked: what is stored, and what was done with it, by all of its clients.
+ * A client whose namespace stands in the daemon's settings is told what is its namespace's own: bytes_used,
+ * bytes_stored, sessions, segments, extents, blocks, leases, and the saves refused for its quota; `bytes` is the
+ * arena's, and all else is 0. */
 struct fc_medium_stats {
 	uint64_t bytes;        /* capacity that segments may use */
 	uint64_t bytes_used;   /* in chunks that are owned, quarantined ones included */
@@ -521,6 +525,8 @@ struct fc_stats {
 	uint64_t recovered_segments, dropped_segments;
 };
 
+/* Counters only, however much is stored. Waits for the store's thread, and for the daemon's answer (at most 10 s).
+ * FC_EINVAL: a NULL. FC_ECANCELED: the store is closing, or the daemon is gone. */
 int fc_store_stats(struct fc_store *store, struct fc_stats *stats);
 
 #ifdef __cplusplus

@@ -121,20 +121,25 @@ void fc_catalog_segments(struct fc_catalog *catalog, bool (*each)(void *context,
 	}
 }
 
+static struct fc_medium_stats describe_holdings(const struct fc_arena *arena, const struct fc_holdings *held)
+{
+	return (struct fc_medium_stats){
+		.bytes = arena->chunk_count * arena->superblock.chunk_bytes,
+		.bytes_used = held->chunks_used * arena->superblock.chunk_bytes,
+		.bytes_stored = held->bytes_stored,
+		.segments = held->segment_count,
+		.extents = held->segment_count - held->seam_count, /* of each, one segment has none behind it */
+		.sessions = held->session_count,
+		.blocks = held->blocks_named,
+	};
+}
+
 static void arena_stats(const struct fc_arena *arena, struct fc_medium_stats *stats)
 {
-	*stats = (struct fc_medium_stats){
-		.bytes = arena->chunk_count * arena->superblock.chunk_bytes,
-		.bytes_used = arena->chunks_used * arena->superblock.chunk_bytes,
-		.bytes_stored = arena->bytes_stored,
-		.segments = arena->segment_count,
-		.extents = arena->segment_count - arena->seam_count, /* of each, one segment has none behind it */
-		.sessions = arena->session_count,
-		.blocks = arena->blocks_named,
-		.sessions_reclaimed = arena->sessions_reclaimed,
-		.bytes_reclaimed = arena->bytes_reclaimed,
-		.segments_absorbed = arena->segments_absorbed,
-	};
+	*stats = describe_holdings(arena, &arena->held);
+	stats->sessions_reclaimed = arena->sessions_reclaimed;
+	stats->bytes_reclaimed = arena->bytes_reclaimed;
+	stats->segments_absorbed = arena->segments_absorbed;
 	const struct fc_media_counters *counters = &arena->media->counters;
 	stats->bytes_read = counters->bytes_read;
 	stats->bytes_written = counters->bytes_written;
@@ -157,4 +162,20 @@ void fc_catalog_stats(const struct fc_catalog *catalog, struct fc_stats *stats)
 	stats->saves_refused = catalog->saves_refused;
 	stats->recovered_segments = catalog->recovered_segments;
 	stats->dropped_segments = catalog->dropped_segments;
+}
+
+int fc_catalog_stats_of(const struct fc_catalog *catalog, uint16_t tag, struct fc_stats *stats)
+{
+	const struct fc_owner_state *owner = fc_owner_find(catalog, tag);
+	*stats = (struct fc_stats){0};
+	if (owner == NULL)
+		return FC_ENOENT;
+	for (int medium = 0; medium < FC_MEDIUM_COUNT; medium++) {
+		if (!catalog->arenas[medium].is_open)
+			continue;
+		stats->media[medium] = describe_holdings(&catalog->arenas[medium], &owner->held[medium]);
+		stats->blocks += owner->held[medium].blocks_named;
+	}
+	stats->saves_refused = owner->saves_refused;
+	return FC_OK;
 }

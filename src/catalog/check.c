@@ -1,6 +1,8 @@
 /* The full scan: recomputes every counter from what is there, and tests the invariants of catalog.h one by one. */
 #include "catalog/state.h"
 
+#include <stdio.h>
+
 #define REQUIRE(condition, ...)                                                                                        \
 	do {                                                                                                           \
 		if (!(condition))                                                                                      \
@@ -175,19 +177,53 @@ static int check_session(const struct fc_session *session, uint64_t *leases, str
 }
 
 struct arena_sums {
-	uint64_t chunks, chunks_freeing, chunks_linked, chunks_leaving, named, bytes_stored, linked, seams;
+	struct fc_holdings held;
+	uint64_t chunks_freeing, chunks_linked, chunks_leaving;
 };
 
-static void add_segment(const struct fc_catalog *catalog, const struct fc_segment *segment, struct arena_sums *sums)
+static uint64_t stored_bytes(struct fc_catalog *catalog, struct fc_segment *segment)
 {
-	sums->chunks += segment->chunk_count;
+	uint64_t bytes = 0;
+	for (uint64_t entry = 0; entry < segment->shape.entry_count; entry++)
+		if (fc_segment_is_named(catalog, segment, entry))
+			bytes += catalog->block_bytes[fc_shape_range_of(&segment->shape, entry)->group];
+	return bytes;
+}
+
+static void add_holdings(struct fc_catalog *catalog, struct fc_segment *segment, struct fc_holdings *sums)
+{
+	sums->chunks_used += segment->chunk_count;
+	sums->blocks_named += segment->named_count;
+	sums->bytes_stored += stored_bytes(catalog, segment);
+	sums->segment_count += fc_segment_is_linked(segment);
+	sums->seam_count += fc_segment_has_seam(catalog, segment);
+}
+
+/* `whose`: an arena, or an owner in one. */
+static int check_holdings(const struct fc_holdings *held, const struct fc_holdings *sums, const char *whose,
+			  struct fc_error *error)
+{
+	REQUIRE(sums->chunks_used == held->chunks_used, "%s: segments hold %llu chunks, counted %llu", whose,
+		(unsigned long long)sums->chunks_used, (unsigned long long)held->chunks_used);
+	REQUIRE(sums->blocks_named == held->blocks_named, "%s: %llu blocks named, counted %llu", whose,
+		(unsigned long long)sums->blocks_named, (unsigned long long)held->blocks_named);
+	REQUIRE(sums->seam_count == held->seam_count,
+		"%s: %llu segments lie behind another of their session, counted %llu", whose,
+		(unsigned long long)sums->seam_count, (unsigned long long)held->seam_count);
+	REQUIRE(sums->segment_count == held->segment_count, "%s: %llu segments, counted %llu", whose,
+		(unsigned long long)sums->segment_count, (unsigned long long)held->segment_count);
+	REQUIRE(sums->bytes_stored == held->bytes_stored, "%s: %llu bytes stored, counted %llu", whose,
+		(unsigned long long)sums->bytes_stored, (unsigned long long)held->bytes_stored);
+	return FC_OK;
+}
+
+static void add_segment(struct fc_catalog *catalog, struct fc_segment *segment, struct arena_sums *sums)
+{
+	add_holdings(catalog, segment, &sums->held);
 	if (segment->state == FC_SEGMENT_RETIRED && fc_link_is_linked(&segment->commit_link) && !segment->is_committing)
 		sums->chunks_freeing += segment->chunk_count;
 	if (segment->state == FC_SEGMENT_RETIRED && segment->lease_count == 0)
 		sums->chunks_leaving += segment->chunk_count;
-	sums->named += segment->named_count;
-	sums->linked += fc_segment_is_linked(segment);
-	sums->seams += fc_segment_has_seam(catalog, segment);
 	sums->chunks_linked += fc_segment_is_linked(segment) ? segment->chunk_count : 0;
 }
 
@@ -195,11 +231,12 @@ static int check_arena(const struct fc_arena *arena, const struct arena_sums *su
 {
 	const char *name = arena->medium == FC_SSD ? "ssd" : "memory";
 	fc_space_check(&arena->space);
-	REQUIRE(sums->chunks == arena->chunks_used, "%s: segments hold %llu chunks, counted %llu", name,
-		(unsigned long long)sums->chunks, (unsigned long long)arena->chunks_used);
-	REQUIRE(fc_space_free_count(&arena->space) + arena->chunks_used == arena->chunk_count,
+	int code = check_holdings(&arena->held, &sums->held, name, error);
+	if (code != FC_OK)
+		return code;
+	REQUIRE(fc_space_free_count(&arena->space) + arena->held.chunks_used == arena->chunk_count,
 		"%s: %llu chunks free and %llu used of %llu", name,
-		(unsigned long long)fc_space_free_count(&arena->space), (unsigned long long)arena->chunks_used,
+		(unsigned long long)fc_space_free_count(&arena->space), (unsigned long long)arena->held.chunks_used,
 		(unsigned long long)arena->chunk_count);
 	REQUIRE(sums->chunks_freeing == arena->chunks_freeing, "%s: %llu chunks on their way to be free, counted %llu",
 		name, (unsigned long long)sums->chunks_freeing, (unsigned long long)arena->chunks_freeing);
@@ -207,14 +244,6 @@ static int check_arena(const struct fc_arena *arena, const struct arena_sums *su
 		(unsigned long long)sums->chunks_linked, (unsigned long long)arena->chunks_linked);
 	REQUIRE(sums->chunks_leaving == arena->chunks_leaving, "%s: %llu chunks are leaving, counted %llu", name,
 		(unsigned long long)sums->chunks_leaving, (unsigned long long)arena->chunks_leaving);
-	REQUIRE(sums->named == arena->blocks_named, "%s: %llu blocks named, counted %llu", name,
-		(unsigned long long)sums->named, (unsigned long long)arena->blocks_named);
-	REQUIRE(sums->seams == arena->seam_count, "%s: %llu segments lie behind another of their session, counted %llu",
-		name, (unsigned long long)sums->seams, (unsigned long long)arena->seam_count);
-	REQUIRE(sums->linked == arena->segment_count, "%s: %llu segments, counted %llu", name,
-		(unsigned long long)sums->linked, (unsigned long long)arena->segment_count);
-	REQUIRE(sums->bytes_stored == arena->bytes_stored, "%s: %llu bytes stored, counted %llu", name,
-		(unsigned long long)sums->bytes_stored, (unsigned long long)arena->bytes_stored);
 	uint64_t owners = 0, enders = 0;
 	for (uint64_t chunk = 0; chunk < arena->chunk_count; chunk++) {
 		owners += arena->owner[chunk] != 0;
@@ -272,8 +301,9 @@ static int check_sessions(const struct fc_catalog *catalog, struct fc_error *err
 	int code = FC_OK;
 	for (int medium = 0; medium < FC_MEDIUM_COUNT && code == FC_OK; medium++) {
 		const char *name = medium == FC_SSD ? "ssd" : "memory";
-		REQUIRE(count[medium] == catalog->arenas[medium].session_count, "%s: %llu sessions, counted %llu", name,
-			(unsigned long long)count[medium], (unsigned long long)catalog->arenas[medium].session_count);
+		REQUIRE(count[medium] == catalog->arenas[medium].held.session_count, "%s: %llu sessions, counted %llu",
+			name, (unsigned long long)count[medium],
+			(unsigned long long)catalog->arenas[medium].held.session_count);
 		REQUIRE(to_go[medium] == catalog->arenas[medium].chunks_to_go,
 			"%s: %llu chunks may be reclaimed, counted %llu", name, (unsigned long long)to_go[medium],
 			(unsigned long long)catalog->arenas[medium].chunks_to_go);
@@ -282,13 +312,30 @@ static int check_sessions(const struct fc_catalog *catalog, struct fc_error *err
 	return code;
 }
 
-static int check_owner(const struct fc_catalog *catalog, const struct fc_owner_state *owner, struct fc_error *error)
+static int check_owners_holdings(const struct fc_owner_state *owner, const struct fc_holdings *sums,
+				 struct fc_error *error)
 {
+	int code = FC_OK;
+	for (int medium = 0; medium < FC_MEDIUM_COUNT && code == FC_OK; medium++) {
+		char whose[32];
+		snprintf(whose, sizeof(whose), "owner %u, %s", owner->tag, medium == FC_SSD ? "ssd" : "memory");
+		code = check_holdings(&owner->held[medium], &sums[medium], whose, error);
+		REQUIRE(code != FC_OK || sums[medium].session_count == owner->held[medium].session_count,
+			"%s: %llu sessions, counted %llu", whose, (unsigned long long)sums[medium].session_count,
+			(unsigned long long)owner->held[medium].session_count);
+	}
+	return code;
+}
+
+static int check_owner(struct fc_catalog *catalog, const struct fc_owner_state *owner, struct fc_error *error)
+{
+	struct fc_holdings held[FC_MEDIUM_COUNT] = {0};
 	uint64_t used = 0, leaving = 0, sessions = 0, ranked = 0, to_go = 0;
 	for (uint32_t number = 0; number < catalog->segment_top; number++) {
-		const struct fc_segment *segment = catalog->segments[number];
+		struct fc_segment *segment = catalog->segments[number];
 		if (segment == NULL || fc_session_tag(segment->session_id) != owner->tag)
 			continue;
+		add_holdings(catalog, segment, &held[segment->medium]);
 		used += fc_segment_bytes(catalog, segment);
 		leaving += segment->state == FC_SEGMENT_RETIRED ? fc_segment_bytes(catalog, segment) : 0;
 	}
@@ -299,6 +346,8 @@ static int check_owner(const struct fc_catalog *catalog, const struct fc_owner_s
 			"owner %u: session %016llx is another owner's", owner->tag,
 			(unsigned long long)session->id.high);
 		sessions += session->owner == owner;
+		for (int medium = 0; medium < FC_MEDIUM_COUNT && session->owner == owner; medium++)
+			held[medium].session_count += session->segment_count[medium] > 0;
 		ranked += session->owner == owner && session->owner_order.key != 0;
 		to_go += session->owner == owner ? fc_reclaim_bytes_to_go(catalog, session) : 0;
 	}
@@ -313,24 +362,16 @@ static int check_owner(const struct fc_catalog *catalog, const struct fc_owner_s
 	REQUIRE(owner->bytes_max == 0 || used <= fc_max_u64(owner->bytes_max, owner->bytes_opened),
 		"owner %u: %llu bytes are used of %llu", owner->tag, (unsigned long long)used,
 		(unsigned long long)owner->bytes_max);
-	return check_order(&owner->order, ranked, "owner", error);
+	int code = check_order(&owner->order, ranked, "owner", error);
+	return code == FC_OK ? check_owners_holdings(owner, held, error) : code;
 }
 
-static int check_owners(const struct fc_catalog *catalog, struct fc_error *error)
+static int check_owners(struct fc_catalog *catalog, struct fc_error *error)
 {
 	int code = FC_OK;
 	for (uint32_t i = 0; i < catalog->owner_count && code == FC_OK; i++)
 		code = check_owner(catalog, &catalog->owners[i], error);
 	return code;
-}
-
-static uint64_t stored_bytes(struct fc_catalog *catalog, struct fc_segment *segment)
-{
-	uint64_t bytes = 0;
-	for (uint64_t entry = 0; entry < segment->shape.entry_count; entry++)
-		if (fc_segment_is_named(catalog, segment, entry))
-			bytes += catalog->block_bytes[fc_shape_range_of(&segment->shape, entry)->group];
-	return bytes;
 }
 
 int fc_catalog_check(struct fc_catalog *catalog, struct fc_error *error)
@@ -350,7 +391,6 @@ int fc_catalog_check(struct fc_catalog *catalog, struct fc_error *error)
 		if (code != FC_OK)
 			return code;
 		add_segment(catalog, segment, &sums[segment->medium]);
-		sums[segment->medium].bytes_stored += stored_bytes(catalog, segment);
 		segment_leases += segment->lease_count;
 		named += segment->named_count;
 		key_bytes += segment->shape.entry_count * sizeof(*segment->keys);

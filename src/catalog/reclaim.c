@@ -530,7 +530,7 @@ void fc_reclaim_spares(struct fc_catalog *catalog)
 
 uint64_t fc_reclaim_room_max(const struct fc_arena *arena)
 {
-	return arena->chunk_count - (arena->chunks_used - arena->chunks_leaving - arena->chunks_to_go);
+	return arena->chunk_count - (arena->held.chunks_used - arena->chunks_leaving - arena->chunks_to_go);
 }
 
 void fc_reclaim_for(struct fc_catalog *catalog, struct fc_arena *arena, uint64_t chunks_wanted,

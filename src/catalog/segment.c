@@ -87,6 +87,21 @@ int fc_segment_new(struct fc_catalog *catalog, enum fc_medium medium, const stru
 	return FC_OK;
 }
 
+/* More of it in its arena, and of what its owner has there; less by differences that wrap. */
+static void hold(struct fc_catalog *catalog, const struct fc_segment *segment, struct fc_holdings more)
+{
+	struct fc_holdings *of_owner = segment->owner == NULL ? NULL : &segment->owner->held[segment->medium];
+	struct fc_holdings *each[] = {&catalog->arenas[segment->medium].held, of_owner};
+	for (size_t i = 0; i < fc_array_len(each) && each[i] != NULL; i++) {
+		each[i]->chunks_used += more.chunks_used;
+		each[i]->bytes_stored += more.bytes_stored;
+		each[i]->blocks_named += more.blocks_named;
+		each[i]->segment_count += more.segment_count;
+		each[i]->seam_count += more.seam_count;
+		each[i]->session_count += more.session_count;
+	}
+}
+
 void fc_segment_delete(struct fc_catalog *catalog, struct fc_segment *segment)
 {
 	fc_check(segment->named_count == 0 && segment->lease_count == 0 && !segment->is_committing);
@@ -96,7 +111,9 @@ void fc_segment_delete(struct fc_catalog *catalog, struct fc_segment *segment)
 		arena->owner[segment->chunk_first] = 0;
 		arena->ender[segment->chunk_first + segment->chunk_count - 1] = 0;
 		fc_space_give(&arena->space, segment->chunk_first, segment->chunk_count);
-		arena->chunks_used -= segment->chunk_count - (fc_is_planted(FC_PLANT_CHUNK_COUNT) ? 1 : 0);
+		hold(catalog, segment,
+		     (struct fc_holdings){.chunks_used = (fc_is_planted(FC_PLANT_CHUNK_COUNT) ? 1 : 0) -
+							 segment->chunk_count});
 		if (segment->state == FC_SEGMENT_RETIRED)
 			arena->chunks_leaving -= segment->chunk_count;
 		if (segment->owner != NULL) {
@@ -153,7 +170,7 @@ void fc_segment_own_chunks(struct fc_catalog *catalog, struct fc_segment *segmen
 	fc_space_take(&arena->space, segment->chunk_first, segment->chunk_count);
 	arena->owner[segment->chunk_first] = segment->number + 1;
 	arena->ender[segment->chunk_first + segment->chunk_count - 1] = segment->number + 1;
-	arena->chunks_used += segment->chunk_count;
+	hold(catalog, segment, (struct fc_holdings){.chunks_used = segment->chunk_count});
 	if (segment->owner != NULL)
 		segment->owner->bytes_used += fc_segment_bytes(catalog, segment);
 }
@@ -192,11 +209,14 @@ void fc_segment_adopt(struct fc_catalog *catalog, struct fc_segment *segment, st
 	struct fc_arena *arena = &catalog->arenas[segment->medium];
 	fc_check(segment->session == session);
 	fc_list_push(&session->segments, &segment->session_link);
-	if (session->segment_count[segment->medium]++ == 0)
-		arena->session_count++;
+	bool is_first = session->segment_count[segment->medium]++ == 0;
 	session->backup_count += segment->is_backup;
-	arena->segment_count++;
-	arena->seam_count += count_seams(catalog, segment);
+	hold(catalog, segment,
+	     (struct fc_holdings){
+		     .segment_count = 1,
+		     .seam_count = count_seams(catalog, segment),
+		     .session_count = is_first,
+	     });
 	arena->chunks_linked += segment->chunk_count;
 	session->chunks[segment->medium] += segment->chunk_count;
 	fc_reclaim_segments_changed(catalog, session);
@@ -213,11 +233,10 @@ void fc_segment_set_backup(struct fc_catalog *catalog, struct fc_segment *segmen
 
 static void count_named(struct fc_catalog *catalog, struct fc_segment *segment, uint64_t entry, int sign)
 {
-	struct fc_arena *arena = &catalog->arenas[segment->medium];
 	uint64_t bytes = catalog->block_bytes[fc_shape_range_of(&segment->shape, entry)->group];
-	segment->named_count += (uint64_t)(int64_t)sign;
-	arena->blocks_named += (uint64_t)(int64_t)sign;
-	arena->bytes_stored += sign > 0 ? bytes : 0 - bytes;
+	uint64_t one = (uint64_t)(int64_t)sign;
+	segment->named_count += one;
+	hold(catalog, segment, (struct fc_holdings){.blocks_named = one, .bytes_stored = one * bytes});
 }
 
 bool fc_segment_is_sound(const struct fc_catalog *catalog, const struct fc_segment *segment, uint64_t entry)
@@ -293,16 +312,19 @@ bool fc_segment_is_named(struct fc_catalog *catalog, struct fc_segment *segment,
 static void unlink_from_session(struct fc_catalog *catalog, struct fc_segment *segment)
 {
 	struct fc_session *session = segment->session;
-	catalog->arenas[segment->medium].seam_count -= count_seams(catalog, segment);
+	uint64_t seams = count_seams(catalog, segment);
 	fc_list_remove(&segment->session_link);
 	fc_list_remove(&segment->spare_link);
-	if (--session->segment_count[segment->medium] == 0) {
-		catalog->arenas[segment->medium].session_count--;
-		if (segment->medium == FC_MEMORY)
-			fc_list_remove(&session->spill_link);
-	}
+	bool is_last = --session->segment_count[segment->medium] == 0;
+	if (is_last && segment->medium == FC_MEMORY)
+		fc_list_remove(&session->spill_link);
 	session->backup_count -= segment->is_backup;
-	catalog->arenas[segment->medium].segment_count--;
+	hold(catalog, segment,
+	     (struct fc_holdings){
+		     .segment_count = UINT64_MAX,
+		     .seam_count = 0 - seams,
+		     .session_count = is_last ? UINT64_MAX : 0,
+	     });
 	catalog->arenas[segment->medium].chunks_linked -= segment->chunk_count;
 	session->chunks[segment->medium] -= segment->chunk_count;
 	fc_reclaim_segments_changed(catalog, session);

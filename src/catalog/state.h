@@ -19,6 +19,15 @@ enum fc_segment_state {
 #define FC_SPACE_STALLS_MAX 64u /* so often in a row a turn waits for space while nothing becomes free */
 
 /* An owner, as the options say, and what it has. */
+/* What is in an arena, or of that one owner's: exact counters. */
+struct fc_holdings {
+	uint64_t chunks_used;
+	uint64_t bytes_stored, blocks_named;
+	uint64_t segment_count;
+	uint64_t seam_count;    /* of these, so often one lies directly behind another of the same session */
+	uint64_t session_count; /* with segments here */
+};
+
 struct fc_owner_state {
 	uint16_t tag;
 	const char *name; /* or NULL */
@@ -31,6 +40,7 @@ struct fc_owner_state {
 	uint64_t bytes_to_go;   /* of these, in sessions of the order */
 	uint64_t bytes_opened;  /* used when the arenas were opened */
 	uint64_t sessions_reclaimed, saves_refused;
+	struct fc_holdings held[FC_MEDIUM_COUNT];
 };
 
 struct fc_segment {
@@ -138,17 +148,12 @@ struct fc_arena {
 	bool is_silent;                     /* one has been waited for long enough, and nobody waits for it any more */
 
 	/* exact counters */
-	uint64_t chunks_used;
-	uint64_t chunks_freeing; /* of these, on their way to be free */
+	struct fc_holdings held;
+	uint64_t chunks_freeing; /* of those used, on their way to be free */
 	uint64_t chunks_linked;  /* of these, in segments of sessions: not reserved, and not retired */
 	uint64_t chunks_leaving; /* of these, retired, and read by nobody */
 	uint64_t chunks_to_go;   /* of those linked, in sessions of the order that are not in use */
 	uint64_t chunks_awaited; /* what those in catalog->space_waiters want here */
-	uint64_t bytes_stored;
-	uint64_t blocks_named;
-	uint64_t segment_count;
-	uint64_t seam_count;    /* of these, so often one lies directly behind another of the same session */
-	uint64_t session_count; /* with segments here */
 	uint64_t sessions_reclaimed, bytes_reclaimed, segments_absorbed;
 };
 

@@ -146,12 +146,17 @@ uint64_t fc_server_client_number(const struct fc_server_client *client)
 
 /* ---- messages ---- */
 
+/* A namespace of the settings is told what is its own: how much others keep, and do, is not for it. */
 static void answer_stats(struct fc_server_client *client, uint64_t number)
 {
 	struct fc_stats stats = {0};
 	if (!fc_server_client_takes_number(client, number))
 		return;
-	fc_core_stats(client->server->opts.core, &stats);
+	const struct fc_server_space *space = client->space;
+	if (space->owner == 0)
+		fc_core_stats(client->server->opts.core, &stats);
+	else if (fc_catalog_stats_of(client->server->catalog, space->owner, &stats) == FC_OK)
+		stats.leases = space->held.leases;
 	fc_server_client_sent(client, fc_wire_put_stated(&client->output, number, &stats));
 }
 

@@ -65,18 +65,18 @@ static void counters_are_compared_with_a_scan(void **state)
 	assert_counter_is_checked(&standing->named_count, "4 entries are named, counted 5");
 	assert_counter_is_checked(&session->segment_count[FC_SSD], "session 0000000000000001: 1 segments, counted 2");
 	assert_counter_is_checked(&session->lease_count, "segments have 0 leases, sessions 1");
-	assert_counter_is_checked(&memory->chunks_used, "memory: segments hold 1 chunks, counted 2");
-	assert_counter_is_checked(&ssd->chunks_used, "ssd: segments hold 2 chunks, counted 3");
+	assert_counter_is_checked(&memory->held.chunks_used, "memory: segments hold 1 chunks, counted 2");
+	assert_counter_is_checked(&ssd->held.chunks_used, "ssd: segments hold 2 chunks, counted 3");
 	assert_counter_is_checked(&ssd->chunk_count, "ssd: 14 chunks free and 2 used of 17");
 	assert_counter_is_checked(&ssd->chunks_freeing, "0 chunks on their way to be free, counted 1");
 	assert_counter_is_checked(&ssd->chunks_linked, "sessions hold 2 chunks, counted 3");
-	assert_counter_is_checked(&ssd->blocks_named, "4 blocks named, counted 5");
-	assert_counter_is_checked(&memory->segment_count, "memory: 1 segments, counted 2");
-	assert_counter_is_checked(&memory->bytes_stored, "memory: 136 bytes stored, counted 137");
+	assert_counter_is_checked(&ssd->held.blocks_named, "4 blocks named, counted 5");
+	assert_counter_is_checked(&memory->held.segment_count, "memory: 1 segments, counted 2");
+	assert_counter_is_checked(&memory->held.bytes_stored, "memory: 136 bytes stored, counted 137");
 	assert_counter_is_checked(&session->chunks[FC_SSD], "session 0000000000000001: 1 chunks, counted 2");
 	assert_counter_is_checked(&ssd->chunks_leaving, "ssd: 0 chunks are leaving, counted 1");
 	assert_counter_is_checked(&ssd->chunks_to_go, "chunks may be reclaimed, counted");
-	assert_counter_is_checked(&ssd->seam_count, "0 segments lie behind another of their session, counted 1");
+	assert_counter_is_checked(&ssd->held.seam_count, "0 segments lie behind another of their session, counted 1");
 	assert_counter_is_checked(&world.catalog->key_bytes, "keys take 256 bytes, counted 257");
 	world_deinit(&world);
 }
@@ -231,7 +231,7 @@ static void what_may_be_reclaimed_is_where_it_belongs(void **state)
 	assert_found("session 0000000000000002 is not where it belongs");
 	fc_order_put(&ssd->order, &follower->order[FC_SSD], follower->used_seq);
 	assert_counter_is_checked(&ssd->order.count, "ssd: 2 sessions may be reclaimed, and 3 are in its order");
-	assert_counter_is_checked(&memory->session_count, "memory: 1 sessions, counted 2");
+	assert_counter_is_checked(&memory->held.session_count, "memory: 1 sessions, counted 2");
 	assert_counter_is_checked(&session->backup_count, "session 0000000000000001: 1 backups, counted 2");
 	session->is_backed_up = true;
 	assert_found("session 0000000000000001 has backups of its memory or not, and is taken for the other");

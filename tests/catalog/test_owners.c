@@ -729,6 +729,13 @@ static void the_scan_finds_a_wrong_account(void **state)
 	assert_found(&session->used_seq, 0, " is not in the order of its use");
 	assert_found(&session->owner_order.key, 0, " is not where it belongs among what its owner may lose");
 	assert_found(&red->order.count, 1, "owner: 2 sessions may be reclaimed, and 1 are in its order");
+	struct fc_holdings *held = &red->held[FC_SSD];
+	assert_found(&held->chunks_used, 3, "owner 7, ssd: segments hold 2 chunks, counted 3");
+	assert_found(&held->segment_count, 3, "owner 7, ssd: 2 segments, counted 3");
+	assert_found(&held->session_count, 1, "owner 7, ssd: 2 sessions, counted 1");
+	assert_found(&held->seam_count, 1, "owner 7, ssd: 0 segments lie behind another of their session, counted 1");
+	assert_found(&held->blocks_named, held->blocks_named + 1, " blocks named, counted ");
+	assert_found(&held->bytes_stored, held->bytes_stored + 1, " bytes stored, counted ");
 	struct fc_error error = {0};
 	uint64_t key = session->owner_order.key;
 	session->owner = NULL;

@@ -261,12 +261,12 @@ static void what_names_nothing_leaves_memory_without_a_copy(void **state)
 	for (uint64_t entry = 0; entry < segment->shape.entry_count; entry++)
 		fc_segment_unname(catalog, segment, entry);
 	fc_segment_set_backup(catalog, segment, true);
-	uint64_t segments_on_ssd = catalog->arenas[FC_SSD].segment_count;
+	uint64_t segments_on_ssd = catalog->arenas[FC_SSD].held.segment_count;
 	assert_int_equal(spill_one(&world), FC_EAGAIN);
 	world_drain(&world);
 	world_check(&world);
 	assert_int_equal(world_chunks_used(&world, FC_MEMORY), 0);
-	assert_int_equal(catalog->arenas[FC_SSD].segment_count, segments_on_ssd);
+	assert_int_equal(catalog->arenas[FC_SSD].held.segment_count, segments_on_ssd);
 	world_deinit(&world);
 }
 

@@ -181,6 +181,63 @@ static void namespaces_do_not_see_each_other(void **state)
 	server_world_deinit(&world);
 }
 
+static struct fc_stats ask_stats(struct peer *peer)
+{
+	struct fc_wire_header header;
+	struct fc_stats stats;
+	peer_send_plain(peer, FC_WIRE_STATS, ++peer->next_request);
+	const uint8_t *body = peer_expect(peer, FC_WIRE_STATED, &header);
+	assert_int_equal(fc_wire_get_stated(&stats, body, header.body_bytes, NULL), 0);
+	peer_take(peer, &header);
+	return stats;
+}
+
+/* Those of the settings are counted one by one; whoever may take any name is told the whole. */
+static void a_configured_namespace_is_told_what_is_its_own(void **state)
+{
+	(void)state;
+	static const struct fc_server_namespace_opts namespaces[] = {{.name = "red"}, {.name = "blue"}};
+	struct fc_owner owners[] = {{.name = "red"}, {.name = "blue"}};
+	struct server_world world;
+	struct peer red, blue;
+	struct fc_key keys[6];
+	path_keys(1, 0, keys, 6);
+	for (int i = 0; i < 2; i++)
+		owners[i].tag = fc_server_namespace_tag(owners[i].name);
+	server_world_init(&world, geometry_plain(100), 8, 32);
+	world.core.opts.catalog.owners = owners;
+	world.core.opts.catalog.owner_count = 2;
+	world.opts.namespaces = namespaces;
+	world.opts.namespace_count = 2;
+	server_world_open(&world);
+	peer_open(&red, &world, "red");
+	peer_open(&blue, &world, "blue");
+	peer_save(&red, 5, 0, keys, 6);
+	peer_save(&red, 6, 0, keys, 6);
+	peer_save(&blue, 5, 0, keys, 4);
+	struct fc_stats all = core_world_stats(&world.core), reds = ask_stats(&red), blues = ask_stats(&blue);
+	const struct fc_medium_stats *of_all = &all.media[FC_SSD], *of_blue = &blues.media[FC_SSD];
+	assert_int_equal(of_blue->bytes, of_all->bytes);
+	assert_int_equal(of_blue->sessions, 1);
+	assert_int_equal(of_blue->blocks, 4);
+	assert_int_equal(of_blue->segments, 1);
+	assert_int_equal(of_blue->extents, 1);
+	assert_int_equal(blues.blocks, 4);
+	assert_int_equal(reds.blocks, 6);
+	for (int medium = 0; medium < FC_MEDIUM_COUNT; medium++) {
+		const struct fc_medium_stats *one = &reds.media[medium], *other = &blues.media[medium];
+		assert_int_equal(one->bytes_used + other->bytes_used, all.media[medium].bytes_used);
+		assert_int_equal(one->bytes_stored + other->bytes_stored, all.media[medium].bytes_stored);
+		assert_int_equal(one->segments + other->segments, all.media[medium].segments);
+		assert_int_equal(one->sessions + other->sessions, all.media[medium].sessions);
+		assert_int_equal(other->bytes_written, 0);
+	}
+	assert_int_equal(blues.index_bytes, 0);
+	peer_close(&red);
+	peer_close(&blue);
+	server_world_deinit(&world);
+}
+
 static void a_session_is_known_by_the_name_that_either_side_gave_it(void **state)
 {
 	(void)state;
@@ -292,7 +349,6 @@ static void statistics_and_sessions_are_answered(void **state)
 	struct server_world world;
 	struct peer peer;
 	struct fc_wire_header header;
-	struct fc_stats stats;
 	struct fc_key keys[8];
 	int code;
 	uint64_t blocks;
@@ -300,15 +356,11 @@ static void statistics_and_sessions_are_answered(void **state)
 	open_plain(&world);
 	peer_open(&peer, &world, "n");
 	peer_save(&peer, 7, 0, keys, 8);
-	peer_send_plain(&peer, FC_WIRE_STATS, 10);
-	const uint8_t *body = peer_expect(&peer, FC_WIRE_STATED, &header);
-	assert_int_equal(fc_wire_get_stated(&stats, body, header.body_bytes, NULL), 0);
-	assert_int_equal(stats.blocks, 8);
-	peer_take(&peer, &header);
+	assert_int_equal(ask_stats(&peer).blocks, 8);
 	assert_int_equal(fc_wire_put_session(&peer.to_server, 11, (struct fc_session_id){0, 7}), 0);
 	assert_int_equal(fc_wire_put_session(&peer.to_server, 12, (struct fc_session_id){0, 8}), 0);
 	peer_send(&peer);
-	body = peer_expect(&peer, FC_WIRE_SESSION_FOUND, &header);
+	const uint8_t *body = peer_expect(&peer, FC_WIRE_SESSION_FOUND, &header);
 	assert_int_equal(header.request, 11);
 	assert_int_equal(fc_wire_get_session_found(&code, &blocks, body, header.body_bytes, NULL), 0);
 	assert_int_equal(code, 0);
@@ -708,6 +760,7 @@ int main(void)
 		cmocka_unit_test(a_namespace_given_twice_is_no_setting),
 		cmocka_unit_test(with_an_empty_list_nobody_is_let_in),
 		cmocka_unit_test(namespaces_do_not_see_each_other),
+		cmocka_unit_test(a_configured_namespace_is_told_what_is_its_own),
 		cmocka_unit_test(a_session_is_known_by_the_name_that_either_side_gave_it),
 		cmocka_unit_test(what_a_client_saved_is_there_byte_by_byte),
 		cmocka_unit_test(a_lease_lasts_until_it_is_released),
