@@ -75,6 +75,7 @@ enum fc_plant {
 				    */
 	FC_PLANT_NO_SHARE,         /* server/share.c: a process reserves as much as there is */
 	FC_PLANT_ANY_PROGRESS,     /* client/ask.c: a claim waits for as long as anything at all is received */
+	FC_PLANT_KEPT_PART,        /* catalog/segment.c: a segment that leaves its session still counts for its owner */
 	FC_PLANT_COUNT
 };
 

@@ -325,6 +325,8 @@ static void unlink_from_session(struct fc_catalog *catalog, struct fc_segment *s
 		     .seam_count = 0 - seams,
 		     .session_count = is_last ? UINT64_MAX : 0,
 	     });
+	if (fc_is_planted(FC_PLANT_KEPT_PART) && segment->owner != NULL)
+		segment->owner->held[segment->medium].segment_count++;
 	catalog->arenas[segment->medium].chunks_linked -= segment->chunk_count;
 	session->chunks[segment->medium] -= segment->chunk_count;
 	fc_reclaim_segments_changed(catalog, session);

@@ -18,7 +18,6 @@ enum fc_segment_state {
 
 #define FC_SPACE_STALLS_MAX 64u /* so often in a row a turn waits for space while nothing becomes free */
 
-/* An owner, as the options say, and what it has. */
 /* What is in an arena, or of that one owner's: exact counters. */
 struct fc_holdings {
 	uint64_t chunks_used;
@@ -28,6 +27,7 @@ struct fc_holdings {
 	uint64_t session_count; /* with segments here */
 };
 
+/* An owner, as the options say, and what it has. */
 struct fc_owner_state {
 	uint16_t tag;
 	const char *name; /* or NULL */

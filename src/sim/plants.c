@@ -72,6 +72,7 @@ static const char *const names[FC_PLANT_COUNT] = {
 	[FC_PLANT_WAKE_FOR_NOTHING] = "wake-for-nothing",
 	[FC_PLANT_NO_SHARE] = "no-share",
 	[FC_PLANT_ANY_PROGRESS] = "any-progress",
+	[FC_PLANT_KEPT_PART] = "kept-part",
 };
 
 const char *fc_sim_plant_name(int plant)

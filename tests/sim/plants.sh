@@ -74,6 +74,7 @@ plants() { # NAME SEEDS OPTIONS...
 	wake-for-nothing  100 --wired --fault stranger=0.1
 	no-share          300 --wired
 	any-progress      300 --wired --fault mute=0.05
+	kept-part         50
 	END
 }
 
