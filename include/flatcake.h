@@ -503,8 +503,10 @@ size_t fc_store_events(struct fc_store *store, struct fc_event *events, size_t e
 
 /* Of an embedded store, and of a client of flatcaked: what is stored, and what was done with it, by all of its clients.
  * A client whose namespace stands in the daemon's settings is told what is its namespace's own: bytes_used,
- * bytes_stored, sessions, segments, extents, blocks, leases, and the saves refused for its quota; `bytes` is the
- * arena's, and all else is 0. */
+ * bytes_stored, sessions, segments, extents, blocks, leases, what of it was reclaimed, absorbed and cut, the saves
+ * refused for its quota, and what its clients have done; `bytes` is the arena's, and all else is 0. What clients of a
+ * daemon have done is what they have reported to it, once a second: loads and saves, active ones too, queue lengths,
+ * checksum_failures and io_errors. */
 struct fc_medium_stats {
 	uint64_t bytes;        /* capacity that segments may use */
 	uint64_t bytes_used;   /* in chunks that are owned, quarantined ones included */

@@ -121,7 +121,8 @@ void fc_catalog_segments(struct fc_catalog *catalog, bool (*each)(void *context,
 	}
 }
 
-static struct fc_medium_stats describe_holdings(const struct fc_arena *arena, const struct fc_holdings *held)
+static struct fc_medium_stats describe_arena(const struct fc_arena *arena, const struct fc_holdings *held,
+					     const struct fc_removals *removed)
 {
 	return (struct fc_medium_stats){
 		.bytes = arena->chunk_count * arena->superblock.chunk_bytes,
@@ -131,15 +132,15 @@ static struct fc_medium_stats describe_holdings(const struct fc_arena *arena, co
 		.extents = held->segment_count - held->seam_count, /* of each, one segment has none behind it */
 		.sessions = held->session_count,
 		.blocks = held->blocks_named,
+		.sessions_reclaimed = removed->sessions_reclaimed,
+		.bytes_reclaimed = removed->bytes_reclaimed,
+		.segments_absorbed = removed->segments_absorbed,
 	};
 }
 
 static void arena_stats(const struct fc_arena *arena, struct fc_medium_stats *stats)
 {
-	*stats = describe_holdings(arena, &arena->held);
-	stats->sessions_reclaimed = arena->sessions_reclaimed;
-	stats->bytes_reclaimed = arena->bytes_reclaimed;
-	stats->segments_absorbed = arena->segments_absorbed;
+	*stats = describe_arena(arena, &arena->held, &arena->removed);
 	const struct fc_media_counters *counters = &arena->media->counters;
 	stats->bytes_read = counters->bytes_read;
 	stats->bytes_written = counters->bytes_written;
@@ -173,9 +174,11 @@ int fc_catalog_stats_of(const struct fc_catalog *catalog, uint16_t tag, struct f
 	for (int medium = 0; medium < FC_MEDIUM_COUNT; medium++) {
 		if (!catalog->arenas[medium].is_open)
 			continue;
-		stats->media[medium] = describe_holdings(&catalog->arenas[medium], &owner->held[medium]);
+		stats->media[medium] =
+			describe_arena(&catalog->arenas[medium], &owner->held[medium], &owner->removed[medium]);
 		stats->blocks += owner->held[medium].blocks_named;
 	}
 	stats->saves_refused = owner->saves_refused;
+	stats->sessions_cut = owner->sessions_cut;
 	return FC_OK;
 }

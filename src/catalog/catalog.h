@@ -298,7 +298,8 @@ struct fc_owner_stats {
 /* FC_ENOENT: none of the owners has this tag. */
 FC_MUST_USE int fc_catalog_owner_stats(const struct fc_catalog *catalog, uint16_t tag, struct fc_owner_stats *stats);
 /* fc_catalog_stats() of what is one owner's: capacities are those of the arenas, and what no owner has of its own is 0.
- * Counters only. FC_ENOENT: none of the owners has this tag. */
+ * Its sessions that were reclaimed are counted whether it was for its quota (once, on SSD where they had anything
+ * there) or for room in an arena. Counters only. FC_ENOENT: none of the owners has this tag. */
 FC_MUST_USE int fc_catalog_stats_of(const struct fc_catalog *catalog, uint16_t tag, struct fc_stats *stats);
 
 /* Full scan of everything in memory against every counter and invariant; the error names the first that does not hold.

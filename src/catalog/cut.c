@@ -107,6 +107,8 @@ void fc_catalog_cut(struct fc_catalog *catalog, struct fc_segment *segment, uint
 			fc_segment_spoil(catalog, segment, bad_block, false);
 	}
 	catalog->sessions_cut++;
+	if (session->owner != NULL)
+		session->owner->sessions_cut++;
 	if (segment->named_count == 0)
 		fc_segment_retire(catalog, segment);
 	fc_reclaim_tell_loss(catalog, session);

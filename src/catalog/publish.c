@@ -89,7 +89,9 @@ static void replace_segment(struct fc_catalog *catalog, struct fc_segment *old, 
 	if (catalog->arenas[new->medium].is_durable && !fc_link_is_linked(&old->pin_link) &&
 	    !fc_is_planted(FC_PLANT_NO_PIN))
 		fc_segment_pin(catalog, old, new);
-	catalog->arenas[old->medium].segments_absorbed++;
+	catalog->arenas[old->medium].removed.segments_absorbed++;
+	if (old->owner != NULL)
+		old->owner->removed[old->medium].segments_absorbed++;
 	fc_segment_retire(catalog, old);
 }
 

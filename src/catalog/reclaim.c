@@ -369,10 +369,21 @@ void fc_reclaim_session(struct fc_catalog *catalog, struct fc_session *session)
 	fc_session_let_go(catalog, session);
 }
 
+/* What the session has in the arena makes room there, and is something of its owner's that goes. `sessions`: 1 when all
+ * of it goes. */
+static void count_room(struct fc_arena *arena, const struct fc_session *session, uint64_t sessions)
+{
+	struct fc_removals *of_owner = session->owner == NULL ? NULL : &session->owner->removed[arena->medium];
+	struct fc_removals *each[] = {&arena->removed, of_owner};
+	for (size_t i = 0; i < fc_array_len(each) && each[i] != NULL; i++) {
+		each[i]->sessions_reclaimed += sessions;
+		each[i]->bytes_reclaimed += session->chunks[arena->medium] * arena->superblock.chunk_bytes;
+	}
+}
+
 void fc_reclaim_counted(struct fc_catalog *catalog, struct fc_arena *arena, struct fc_session *session)
 {
-	arena->sessions_reclaimed++;
-	arena->bytes_reclaimed += session->chunks[arena->medium] * arena->superblock.chunk_bytes;
+	count_room(arena, session, 1);
 	fc_reclaim_session(catalog, session);
 }
 
@@ -442,7 +453,7 @@ static enum outcome reclaim_one(struct fc_catalog *catalog, struct fc_arena *are
 {
 	uint64_t bytes = session->chunks[arena->medium] * arena->superblock.chunk_bytes;
 	if (arena->medium == FC_MEMORY && session->is_backed_up && !session->is_busy) {
-		arena->bytes_reclaimed += bytes;
+		count_room(arena, session, 0);
 		fall_back_to_ssd(catalog, session);
 		return FREED;
 	}
@@ -543,9 +554,9 @@ void fc_reclaim_for(struct fc_catalog *catalog, struct fc_arena *arena, uint64_t
 		return;
 	uint64_t freed;
 	do {
-		freed = arena->bytes_reclaimed;
+		freed = arena->removed.bytes_reclaimed;
 		bool will_spill = walk(catalog, arena, chunks_wanted, rank_limit(catalog, before));
-		if (arena->bytes_reclaimed == freed && (will_spill || !reclaim_knot(catalog, arena, before)))
+		if (arena->removed.bytes_reclaimed == freed && (will_spill || !reclaim_knot(catalog, arena, before)))
 			return;
 	} while (!arena->is_durable && !has_run(arena, chunks_wanted));
 }
@@ -585,6 +596,10 @@ static uint64_t kept_bytes(const struct fc_owner_state *owner)
 static void reclaim_owned(struct fc_catalog *catalog, struct fc_owner_state *owner, struct fc_session *session)
 {
 	owner->sessions_reclaimed++;
+	for (int medium = 0; medium < FC_MEDIUM_COUNT; medium++)
+		owner->removed[medium].bytes_reclaimed +=
+			session->chunks[medium] * catalog->arenas[medium].superblock.chunk_bytes;
+	owner->removed[session->segment_count[FC_SSD] > 0 ? FC_SSD : FC_MEMORY].sessions_reclaimed++;
 	fc_reclaim_session(catalog, session);
 }
 

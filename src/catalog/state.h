@@ -27,6 +27,11 @@ struct fc_holdings {
 	uint64_t session_count; /* with segments here */
 };
 
+/* What has made room there since the opening. */
+struct fc_removals {
+	uint64_t sessions_reclaimed, bytes_reclaimed, segments_absorbed;
+};
+
 /* An owner, as the options say, and what it has. */
 struct fc_owner_state {
 	uint16_t tag;
@@ -36,11 +41,13 @@ struct fc_owner_state {
 	uint64_t session_count;
 	/* exact counters */
 	uint64_t bytes_used;
-	uint64_t bytes_leaving; /* of these, in segments that are RETIRED */
-	uint64_t bytes_to_go;   /* of these, in sessions of the order */
-	uint64_t bytes_opened;  /* used when the arenas were opened */
-	uint64_t sessions_reclaimed, saves_refused;
+	uint64_t bytes_leaving;                     /* of these, in segments that are RETIRED */
+	uint64_t bytes_to_go;                       /* of these, in sessions of the order */
+	uint64_t bytes_opened;                      /* used when the arenas were opened */
+	uint64_t sessions_reclaimed, saves_refused; /* for its quota */
+	uint64_t sessions_cut;
 	struct fc_holdings held[FC_MEDIUM_COUNT];
+	struct fc_removals removed[FC_MEDIUM_COUNT]; /* for its quota, and for room in the arenas */
 };
 
 struct fc_segment {
@@ -149,12 +156,12 @@ struct fc_arena {
 
 	/* exact counters */
 	struct fc_holdings held;
-	uint64_t chunks_freeing; /* of those used, on their way to be free */
-	uint64_t chunks_linked;  /* of these, in segments of sessions: not reserved, and not retired */
-	uint64_t chunks_leaving; /* of these, retired, and read by nobody */
-	uint64_t chunks_to_go;   /* of those linked, in sessions of the order that are not in use */
-	uint64_t chunks_awaited; /* what those in catalog->space_waiters want here */
-	uint64_t sessions_reclaimed, bytes_reclaimed, segments_absorbed;
+	uint64_t chunks_freeing;    /* of those used, on their way to be free */
+	uint64_t chunks_linked;     /* of these, in segments of sessions: not reserved, and not retired */
+	uint64_t chunks_leaving;    /* of these, retired, and read by nobody */
+	uint64_t chunks_to_go;      /* of those linked, in sessions of the order that are not in use */
+	uint64_t chunks_awaited;    /* what those in catalog->space_waiters want here */
+	struct fc_removals removed; /* for room here */
 };
 
 struct fc_catalog {

@@ -146,6 +146,19 @@ uint64_t fc_server_client_number(const struct fc_server_client *client)
 
 /* ---- messages ---- */
 
+/* Engines load and save by themselves, so what they have done is what their reports say. */
+static void add_reported(struct fc_stats *stats, const struct fc_wire_report *report)
+{
+	stats->loads += report->loads;
+	stats->loads_active += report->loads_active;
+	stats->saves += report->saves;
+	stats->saves_active += report->saves_active;
+	stats->ready_length += report->ready_length;
+	stats->prepare_length += report->prepare_length;
+	stats->checksum_failures += report->checksum_failures;
+	stats->io_errors += report->io_errors;
+}
+
 /* A namespace of the settings is told what is its own: how much others keep, and do, is not for it. */
 static void answer_stats(struct fc_server_client *client, uint64_t number)
 {
@@ -157,6 +170,7 @@ static void answer_stats(struct fc_server_client *client, uint64_t number)
 		fc_core_stats(client->server->opts.core, &stats);
 	else if (fc_catalog_stats_of(client->server->catalog, space->owner, &stats) == FC_OK)
 		stats.leases = space->held.leases;
+	add_reported(&stats, space->owner == 0 ? &client->server->report : &space->report);
 	fc_server_client_sent(client, fc_wire_put_stated(&client->output, number, &stats));
 }
 

@@ -90,6 +90,13 @@ static struct fc_owner_stats stats_of(uint16_t owner)
 	return stats;
 }
 
+static struct fc_stats told_to(uint16_t owner)
+{
+	struct fc_stats stats;
+	assert_int_equal(fc_catalog_stats_of(world.catalog, owner, &stats), 0);
+	return stats;
+}
+
 static uint64_t chunks_of(uint16_t owner)
 {
 	return stats_of(owner).bytes_used / WORLD_CHUNK_BYTES;
@@ -572,6 +579,69 @@ static void a_chat_that_has_no_room_to_be_spilled_is_dropped(void **state)
 	}
 }
 
+/* ---- what an owner is told ---- */
+
+static void assert_gone(uint16_t owner, enum fc_medium medium, uint64_t sessions, uint64_t chunks)
+{
+	struct fc_stats stats = told_to(owner);
+	assert_int_equal(stats.media[medium].sessions_reclaimed, sessions);
+	assert_int_equal(stats.media[medium].bytes_reclaimed, chunks * WORLD_CHUNK_BYTES);
+}
+
+/* For the arena's room and for its quota alike; others hear nothing of it. */
+static void what_it_has_lost_for_room_is_told_to_the_owner_alone(void **state)
+{
+	(void)state;
+	prepare(0, 3, 4, 0);
+	start();
+	save_turns(RED, 1, 1);
+	save_turns(RED, 2, 1);
+	save_turns(BLUE, 3, 1);
+	assert_string_equal(lost, "");
+	save_turns(BLUE, 4, 1);
+	assert_string_equal(lost, "7:1 ");
+	assert_gone(RED, FC_SSD, 1, 1);
+	assert_gone(BLUE, FC_SSD, 0, 0);
+	assert_int_equal(world_stats(&world).media[FC_SSD].sessions_reclaimed, 1);
+	world_deinit(&world);
+
+	prepare(2, 16, 2, 0);
+	start();
+	save_turns(RED, 1, 2);
+	assert_string_equal(picture(&world, keys[1], 24), "2 m2");
+	save_turns(RED, 2, 1); /* over its quota: one session, with what it has in either medium */
+	assert_string_equal(lost, "7:1 ");
+	assert_gone(RED, FC_SSD, 1, 1);
+	assert_gone(RED, FC_MEMORY, 0, 1);
+	assert_gone(BLUE, FC_SSD, 0, 0);
+	assert_int_equal(world_stats(&world).media[FC_SSD].sessions_reclaimed, 0);
+	world_deinit(&world);
+}
+
+static void what_was_cut_or_absorbed_is_told_to_the_owner_alone(void **state)
+{
+	(void)state;
+	prepare(0, 16, 0, 0);
+	world.opts.consolidate_ratio = 10;
+	start();
+	save_turns(BLUE, 1, 1);
+	save_turns(RED, 2, 2);
+	assert_string_equal(picture(&world, keys[2], 24), "4");
+	assert_int_equal(told_to(RED).media[FC_SSD].segments_absorbed, 1);
+	assert_int_equal(told_to(BLUE).media[FC_SSD].segments_absorbed, 0);
+	struct fc_path path = {0};
+	assert_int_equal(fc_catalog_match(world.catalog, keys[2], 24, 0, false, &path), 0);
+	fc_catalog_cut(world.catalog, path.placed[path.spans[0].placed].segment, 3);
+	fc_path_deinit(&path, &world.alloc);
+	assert_int_equal(depth(2), 3);
+	assert_int_equal(told_to(RED).sessions_cut, 1);
+	assert_int_equal(told_to(BLUE).sessions_cut, 0);
+	struct fc_stats stats;
+	assert_int_equal(fc_catalog_stats_of(world.catalog, RED + 1, &stats), FC_ENOENT);
+	world_check(&world);
+	world_deinit(&world);
+}
+
 /* ---- ids ---- */
 
 static struct fc_session_id inferred(uint16_t owner, const struct fc_key *path, uint64_t count)
@@ -770,6 +840,8 @@ int main(void)
 		cmocka_unit_test(a_prompt_is_not_copied_where_the_turn_would_not_fit_with_it),
 		cmocka_unit_test(a_spill_without_room_in_the_quota_is_skipped),
 		cmocka_unit_test(a_chat_that_has_no_room_to_be_spilled_is_dropped),
+		cmocka_unit_test(what_it_has_lost_for_room_is_told_to_the_owner_alone),
+		cmocka_unit_test(what_was_cut_or_absorbed_is_told_to_the_owner_alone),
 		cmocka_unit_test(derived_ids_begin_with_the_owners_tag),
 		cmocka_unit_test(an_id_must_be_its_owners),
 		cmocka_unit_test(owners_are_checked_when_it_opens),

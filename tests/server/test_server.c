@@ -192,24 +192,37 @@ static struct fc_stats ask_stats(struct peer *peer)
 	return stats;
 }
 
-/* Those of the settings are counted one by one; whoever may take any name is told the whole. */
+static void report_work(struct peer *peer, uint64_t loads, uint64_t saves)
+{
+	struct fc_wire_report report = {.loads = loads, .saves = saves, .io_errors = 1, .loads_active = 1};
+	assert_int_equal(fc_wire_put_report(&peer->to_server, &report), 0);
+	peer_send(peer);
+}
+
+/* One that has the namespaces of its settings, each of them counted. */
+static void open_with_red_and_blue(struct server_world *world)
+{
+	static const struct fc_server_namespace_opts namespaces[] = {{.name = "red"}, {.name = "blue"}};
+	static struct fc_owner owners[] = {{.name = "red"}, {.name = "blue"}};
+	for (int i = 0; i < 2; i++)
+		owners[i].tag = fc_server_namespace_tag(owners[i].name);
+	server_world_init(world, geometry_plain(100), 8, 32);
+	world->core.opts.catalog.owners = owners;
+	world->core.opts.catalog.owner_count = 2;
+	world->opts.namespaces = namespaces;
+	world->opts.namespace_count = 2;
+	server_world_open(world);
+}
+
+/* Whoever may take any name is told the whole: statistics_and_sessions_are_answered(). */
 static void a_configured_namespace_is_told_what_is_its_own(void **state)
 {
 	(void)state;
-	static const struct fc_server_namespace_opts namespaces[] = {{.name = "red"}, {.name = "blue"}};
-	struct fc_owner owners[] = {{.name = "red"}, {.name = "blue"}};
 	struct server_world world;
 	struct peer red, blue;
 	struct fc_key keys[6];
 	path_keys(1, 0, keys, 6);
-	for (int i = 0; i < 2; i++)
-		owners[i].tag = fc_server_namespace_tag(owners[i].name);
-	server_world_init(&world, geometry_plain(100), 8, 32);
-	world.core.opts.catalog.owners = owners;
-	world.core.opts.catalog.owner_count = 2;
-	world.opts.namespaces = namespaces;
-	world.opts.namespace_count = 2;
-	server_world_open(&world);
+	open_with_red_and_blue(&world);
 	peer_open(&red, &world, "red");
 	peer_open(&blue, &world, "blue");
 	peer_save(&red, 5, 0, keys, 6);
@@ -233,6 +246,15 @@ static void a_configured_namespace_is_told_what_is_its_own(void **state)
 		assert_int_equal(other->bytes_written, 0);
 	}
 	assert_int_equal(blues.index_bytes, 0);
+	report_work(&red, 50, 20);
+	report_work(&blue, 3, 1);
+	reds = ask_stats(&red), blues = ask_stats(&blue);
+	assert_int_equal(reds.loads, 50);
+	assert_int_equal(reds.saves, 20);
+	assert_int_equal(blues.loads, 3);
+	assert_int_equal(blues.saves, 1);
+	assert_int_equal(blues.loads_active, 1);
+	assert_int_equal(blues.io_errors, 1);
 	peer_close(&red);
 	peer_close(&blue);
 	server_world_deinit(&world);
@@ -347,7 +369,7 @@ static void statistics_and_sessions_are_answered(void **state)
 {
 	(void)state;
 	struct server_world world;
-	struct peer peer;
+	struct peer peer, other;
 	struct fc_wire_header header;
 	struct fc_key keys[8];
 	int code;
@@ -357,6 +379,14 @@ static void statistics_and_sessions_are_answered(void **state)
 	peer_open(&peer, &world, "n");
 	peer_save(&peer, 7, 0, keys, 8);
 	assert_int_equal(ask_stats(&peer).blocks, 8);
+	peer_open(&other, &world, "m");
+	report_work(&peer, 5, 1);
+	report_work(&other, 2, 0);
+	struct fc_stats stats = ask_stats(&other);
+	assert_int_equal(stats.blocks, 8);
+	assert_int_equal(stats.loads, 7);
+	assert_int_equal(stats.saves, 1);
+	peer_close(&other);
 	assert_int_equal(fc_wire_put_session(&peer.to_server, 11, (struct fc_session_id){0, 7}), 0);
 	assert_int_equal(fc_wire_put_session(&peer.to_server, 12, (struct fc_session_id){0, 8}), 0);
 	peer_send(&peer);
