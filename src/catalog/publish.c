@@ -294,8 +294,36 @@ static void forget_durability(struct fc_catalog *catalog, struct fc_reservation 
 	reservation->durable_pending = 0;
 }
 
-/* Whatever the watermarks ask for, the turn that asks for it is none of it: who stores its path now is held meanwhile.
- * Without memory for that the next commit makes the room. A spill is nobody's turn, and goes by its age. */
+/* A turn is of a conversation, and may bring a prompt. */
+struct turn_sessions {
+	struct fc_session *sessions[2];
+	uint32_t count;
+};
+
+static void hold_sessions(struct fc_catalog *catalog, const struct fc_reservation *reservation,
+			  struct turn_sessions *held)
+{
+	for (uint32_t i = 0; i < reservation->grant_count; i++) {
+		struct fc_session *session = grant_segment(reservation, i)->session;
+		if (held->count > 0 && held->sessions[held->count - 1] == session)
+			continue;
+		fc_check(held->count < fc_array_len(held->sessions));
+		held->sessions[held->count++] = session;
+		fc_session_add_reserved(catalog, session);
+	}
+}
+
+static void let_go(struct fc_catalog *catalog, const struct turn_sessions *held)
+{
+	for (uint32_t i = 0; i < held->count; i++) {
+		fc_session_drop_reserved(catalog, held->sessions[i]);
+		fc_session_settle(catalog, held->sessions[i]);
+	}
+}
+
+/* Whatever the watermarks ask for, the turn that asks for it is none of it: who stores its path now is held meanwhile,
+ * and so are its own sessions, which may keep the only durable copy of what others name in memory. Without memory for
+ * that the next commit makes the room. A spill is nobody's turn, and goes by its age. */
 static void make_room_around(struct fc_catalog *catalog, struct fc_reservation *reservation)
 {
 	struct fc_path *path = &reservation->sources;
@@ -324,6 +352,9 @@ static int check_all_is_stored(struct fc_catalog *catalog, struct fc_reservation
 int fc_catalog_commit(struct fc_catalog *catalog, struct fc_reservation *reservation)
 {
 	uint32_t published = 0;
+	struct turn_sessions held = {0};
+	if (reservation->keys != NULL && !fc_is_planted(FC_PLANT_RECLAIM_SAVED))
+		hold_sessions(catalog, reservation, &held);
 	int code = check_all_is_stored(catalog, reservation);
 	while (published < reservation->grant_count && code == FC_OK) {
 		code = publish_grant(catalog, grant_segment(reservation, published), reservation);
@@ -339,6 +370,7 @@ int fc_catalog_commit(struct fc_catalog *catalog, struct fc_reservation *reserva
 	fc_catalog_abort(catalog, reservation);
 	if (fc_reclaim_is_wanted(catalog))
 		make_room_around(catalog, reservation);
+	let_go(catalog, &held);
 	reservation->keys = NULL;
 	return code;
 }
