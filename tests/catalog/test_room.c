@@ -128,6 +128,30 @@ static void who_else_has_the_path_is_held_too(void **state)
 	world_deinit(&world);
 }
 
+/* Others name it all, in memory, which ends with the process: what the turn wrote is the only copy that lasts. */
+static void what_makes_a_turn_durable_is_held_too(void **state)
+{
+	(void)state;
+	struct put put;
+	prepare(32, 64);
+	world.opts.high_watermark = 0.4;
+	world.opts.low_watermark = 0.1;
+	start();
+	put_init(&put, &world, 1, 0, keys[1], 100);
+	assert_int_equal(put_reserve(&put), 0);
+	assert_int_equal(save(&world, 2, 1, keys[1], 100), 0);
+	assert_int_equal(world_session(&world, 2).bytes[FC_SSD], 0);
+	assert_int_equal(put_finish(&put), 0);
+	world_drain(&world);
+	world_check(&world);
+	assert_int_equal(put.durable_code, 0);
+	assert_int_equal(put.durable_count, 1);
+	put_deinit(&put);
+	assert_true(world_session(&world, 1).bytes[FC_SSD] > 0);
+	assert_string_equal(lost, "");
+	world_deinit(&world);
+}
+
 /* All of it is stored already, and is cut before the commit: then nothing was saved. */
 static void what_was_stored_already_and_is_gone_is_not_acknowledged(void **state)
 {
@@ -366,6 +390,7 @@ int main(void)
 		cmocka_unit_test(what_was_just_saved_does_not_make_room_for_itself),
 		cmocka_unit_test(a_session_grows_until_it_is_refused_and_stays_what_it_is),
 		cmocka_unit_test(who_else_has_the_path_is_held_too),
+		cmocka_unit_test(what_makes_a_turn_durable_is_held_too),
 		cmocka_unit_test(what_was_stored_already_and_is_gone_is_not_acknowledged),
 		cmocka_unit_test(a_turn_that_cannot_fit_takes_nobody),
 		cmocka_unit_test(a_prompt_is_not_paid_for_by_a_turn_that_is_refused),
