@@ -55,7 +55,7 @@ static void note_read(struct fc_drive *drive, uint64_t end_ns, uint64_t bytes)
 /* What the latency of a command on an idle drive is besides the command itself. */
 static uint64_t waking_ns(const struct fc_hardware *hardware, const struct fc_drive *drive, uint64_t from_ns)
 {
-	if (!hardware->has_joint_reports || drive->pipe.free_ns > from_ns)
+	if (!hardware->has_joint_reports || !fc_pipe_is_idle_at(&drive->pipe, from_ns))
 		return 0;
 	return hardware->ssd_latency_ns - fc_min_u64(hardware->ssd_latency_ns, hardware->ssd_command_ns);
 }
@@ -72,7 +72,8 @@ static uint64_t use_drive(struct fc_machine *machine, uint64_t from_ns, uint64_t
 			       : access == WRITE ? hardware->ssd_write_bytes_per_s
 						 : hardware->ssd_first_write_bytes_per_s;
 	drive->pipe.bytes += bytes;
-	uint64_t end_ns = fc_pipe_occupy(&drive->pipe, from_ns + waking_ns(hardware, drive, from_ns),
+	from_ns = fc_pipe_pause(&drive->pipe, from_ns, waking_ns(hardware, drive, from_ns));
+	uint64_t end_ns = fc_pipe_occupy(&drive->pipe, from_ns,
 					 commands * hardware->ssd_command_ns + fc_transfer_ns(bytes, bytes_per_s));
 	if (access == READ && hardware->read_curve.count > 0)
 		note_read(drive, end_ns, bytes);

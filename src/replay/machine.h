@@ -1,8 +1,5 @@
-/* The simulated node's shared parts, as queues in front of something that takes time: drives, links, DRAM.
- *
- * A pipe serves one transfer after the other: it is busy for commands x command_ns + bytes / bandwidth. What comes
- * while it is busy waits its turn. That is all there is to contention here; a chain of transfers is made of pipes taken
- * one after the other.
+/* The simulated node's shared parts, as pipes in front of something that takes time (pipe.h): drives, links, DRAM. That
+ * is all there is to contention here; a chain of transfers is made of pipes taken one after the other.
  *
  * A drive is a pipe whose commands end `ssd_latency_ns` after it has served them. One with `ssd_joint_reports`, such as
  * a host's thread that works for a virtual machine, has to be woken: the latency comes before the first of the commands
@@ -11,17 +8,11 @@
 #define FC_REPLAY_MACHINE_H
 
 #include "replay/hardware.h"
+#include "replay/pipe.h"
 #include "replay/series.h"
 #include "replay/world.h"
 
 #include "base/check.h"
-
-struct fc_pipe {
-	uint64_t bytes_per_s;
-	uint64_t free_ns; /* when it has done what it has */
-	uint64_t busy_ns; /* so far */
-	uint64_t bytes;
-};
 
 #define FC_DRIVE_COMMANDS_MAX 64
 
@@ -49,27 +40,6 @@ struct fc_machine {
 	uint64_t bytes_read, bytes_written;
 	struct fc_series read_series; /* bytes read from SSD over time */
 };
-
-/* Bytes at a speed, in nanoseconds, rounded up. */
-static inline uint64_t fc_transfer_ns(uint64_t bytes, uint64_t bytes_per_s)
-{
-	unsigned __int128 product = (unsigned __int128)bytes * 1000000000u + bytes_per_s - 1;
-	return (uint64_t)(product / bytes_per_s);
-}
-
-/* Occupies the pipe for `busy_ns` from `from_ns` on or when it is free; returns the end. */
-static inline uint64_t fc_pipe_occupy(struct fc_pipe *pipe, uint64_t from_ns, uint64_t busy_ns)
-{
-	pipe->free_ns = fc_max_u64(pipe->free_ns, from_ns) + busy_ns;
-	pipe->busy_ns += busy_ns;
-	return pipe->free_ns;
-}
-
-static inline uint64_t fc_pipe_move(struct fc_pipe *pipe, uint64_t from_ns, uint64_t bytes)
-{
-	pipe->bytes += bytes;
-	return fc_pipe_occupy(pipe, from_ns, fc_transfer_ns(bytes, pipe->bytes_per_s));
-}
 
 /* FC_ENOMEM. fc_machine_deinit() also after a failure. */
 FC_MUST_USE int fc_machine_init(struct fc_machine *machine, const struct fc_hardware *hardware, struct fc_world *world);

@@ -218,6 +218,8 @@ static void ssd_submit(struct fc_media *media, struct fc_io *io)
 	io->result = (int64_t)io->bytes;
 	if (io->op == FC_IO_SYNC) {
 		media->counters.sync_commands++;
+		if (hardware_of(timed)->has_cpu_device) /* behind what its thread has sent before */
+			end_ns = fc_pipe_occupy(&timed->thread, end_ns, 0);
 		launch(timed, io, NULL, fc_machine_sync(machine, end_ns));
 		return;
 	}
