@@ -54,4 +54,11 @@ static inline uint32_t fc_lru_oldest(const struct fc_lru *lru)
 	return oldest == lru->bound ? FC_LRU_ABSENT : oldest;
 }
 
+/* The one used next after this one, which is in the set; FC_LRU_ABSENT: it is the last. */
+static inline uint32_t fc_lru_next(const struct fc_lru *lru, uint32_t number)
+{
+	uint32_t next = lru->next[number];
+	return next == lru->bound ? FC_LRU_ABSENT : next;
+}
+
 #endif

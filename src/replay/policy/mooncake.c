@@ -4,13 +4,16 @@
  *   device -- host pool (HiCache, LRU) -- store's DRAM (leases) -- buckets on SSD      (the last two: mooncake_store.h)
  *
  * mooncake: one prefetch after the other on each worker, in batches of 128 objects; those on SSD are read bucket by
- * bucket into a staging buffer, which keeps them for a lease of 5 s. When it is full, expired leases are freed once; if
- * that is not enough, the batch fails, and the prefetch ends with what it has. A prefetch is not begun when it is
- * shorter than 256 tokens, or when too many tokens are in flight, and ends when its time is up. What is then missing is
- * computed.
+ * bucket into a staging buffer, which is given back when the transfer is done (from v0.3.11 on, ReleaseBuffer; v0.3.9
+ * has no such call and keeps it for the lease of its collector: staging_lease=5s). When it is full the batch fails, and
+ * the prefetch ends with what it has. A prefetch is not begun when it is shorter than 256 tokens, or when as many
+ * tokens as are allowed are in flight before it, and ends when its time is up. What is then missing is computed.
  *
  * mooncake-gds: objects on SSD are read straight to the device, a read each, from wherever eviction has put them; no
- * staging, no limit, no time.
+ * staging, no limit, no time, and never through the page cache.
+ *
+ * The DRAM budget is that of the host pool, of the store and of the staging, of which no more than a quarter is
+ * staging.
  *
  * In its favour: pools of ranks are counted as one, look-ups take no time, and nothing that a request is about to copy
  * is dropped from under it. */
@@ -27,14 +30,14 @@
 
 struct mooncake_opts {
 	bool is_direct;         /* mooncake-gds */
-	double host_share;      /* of the DRAM budget that is HiCache's host pool; the rest is the store's */
+	double host_share;      /* of the DRAM without staging that is HiCache's host pool; the rest is the store's */
 	double host_ratio;      /* host pool / device pool: the limit on tokens in flight follows from it */
-	uint64_t staging_bytes; /* each worker */
+	uint64_t staging_bytes; /* each worker; all of them take a quarter of the DRAM budget at most */
 	bool is_staging_shared; /* one buffer for the node, as where one process serves all its ranks */
-	uint64_t staging_lease_ns;
+	uint64_t staging_lease_ns; /* what it is kept for at least; 0: until its transfer is done */
 	uint64_t batch_objects, threshold_tokens;
 	uint64_t timeout_ns, timeout_token_ns /* for 1,024 tokens */, timeout_max_ns;
-	uint64_t depth;         /* reads at once inside a bucket; 1: POSIX, through the page cache */
+	uint64_t depth; /* reads at once inside a bucket; 1: POSIX (v0.3.12's default), through the page cache */
 	uint64_t object_tokens; /* that one read brings; a block of the trace at most */
 	struct fc_mooncake_store_opts store;
 };
@@ -59,7 +62,7 @@ struct staged {
 };
 
 struct staging {
-	struct fc_link staged; /* by expiry */
+	struct fc_link staged;
 	uint64_t bytes;
 };
 
@@ -73,7 +76,9 @@ struct mooncake {
 	struct fc_policy policy;
 	const struct mooncake_opts *opts;
 	struct fc_lru host;
-	uint64_t host_max; /* blocks */
+	uint64_t host_max;    /* blocks */
+	uint64_t staging_max; /* bytes, of each buffer */
+	uint64_t pool_bytes;  /* of the host pool and the store */
 	struct fc_mooncake_store store;
 	struct rank *ranks; /* a worker each */
 	uint64_t in_flight_tokens, in_flight_max;
@@ -102,33 +107,35 @@ static void use_in_host(struct mooncake *mooncake, uint32_t number)
 
 static void free_expired(struct mooncake *mooncake, struct staging *staging, bool is_all)
 {
-	while (!fc_list_is_empty(&staging->staged)) {
-		struct staged *staged = fc_container_of(staging->staged.next, struct staged, link);
+	fc_list_for_each_safe(link, &staging->staged)
+	{
+		struct staged *staged = fc_container_of(link, struct staged, link);
 		if (!is_all && staged->expiry_ns > now_ns(mooncake))
-			return;
+			continue;
 		staging->bytes -= staged->bytes;
 		fc_list_remove(&staged->link);
 		free(staged);
 	}
 }
 
-/* False: there is no room, also not after freeing once. */
-static bool stage(struct mooncake *mooncake, uint32_t worker, uint64_t blocks)
+/* Room for what is read from SSD: *staged is NULL when none is needed. False: there is none, also not after freeing
+ * what has expired. */
+static bool stage(struct mooncake *mooncake, uint32_t worker, uint64_t blocks, struct staged **result)
 {
 	struct staging *staging = &mooncake->ranks[mooncake->opts->is_staging_shared ? 0 : worker].staging;
 	uint64_t bytes = blocks * mooncake->block_objects * (fc_align_up(mooncake->object_bytes, 4096) + 8192);
+	*result = NULL;
 	if (bytes == 0 || mooncake->opts->is_direct)
 		return true;
-	if (staging->bytes + bytes > mooncake->opts->staging_bytes)
-		free_expired(mooncake, staging, false);
-	if (staging->bytes + bytes > mooncake->opts->staging_bytes)
+	free_expired(mooncake, staging, false);
+	if (bytes > mooncake->staging_max || staging->bytes > mooncake->staging_max - bytes)
 		return false;
 	struct staged *staged = calloc(1, sizeof(*staged));
 	fc_check(staged != NULL);
 	staged->bytes = bytes;
-	staged->expiry_ns = now_ns(mooncake) + mooncake->opts->staging_lease_ns;
 	fc_list_push(&staging->staged, &staged->link);
 	staging->bytes += bytes;
+	*result = staged;
 	return true;
 }
 
@@ -147,7 +154,7 @@ static int compare_places(const void *a, const void *b)
 static uint64_t read_places(struct mooncake *mooncake, struct job *job, uint64_t *places, uint64_t count)
 {
 	const struct fc_policy_env *env = mooncake->policy.env;
-	bool is_deep = mooncake->opts->depth > 1;
+	bool is_deep = mooncake->opts->depth > 1 || mooncake->opts->is_direct; /* else through the page cache */
 	struct fc_wave_opts opts = {
 		.lanes = mooncake->opts->depth,
 		.object_bytes = env->block_bytes,
@@ -188,6 +195,8 @@ static void end_prefetch(struct job *job)
 	load->blocks = fc_policy_resume_at(&mooncake->policy, job->turn, job->first + job->done);
 	load->prefetched_ns = now_ns(mooncake);
 	load->cancelled_blocks += job->count - job->done;
+	if (load->start_ns == 0) /* its time was up before its turn came: it has waited, and read nothing */
+		load->start_ns = now_ns(mooncake);
 	if (rank->job == job)
 		rank->job = NULL;
 	if (load->blocks == 0)
@@ -211,7 +220,8 @@ static void start_batch(struct job *job)
 		if (is_there && !is_in_memory)
 			places[job->batch_ssd++] = (uint64_t)mooncake->store.bucket_of[numbers[i]] << 32 | numbers[i];
 	}
-	if (!is_there || !stage(mooncake, job->turn->worker, job->batch_ssd)) {
+	struct staged *staging = NULL;
+	if (!is_there || !stage(mooncake, job->turn->worker, job->batch_ssd, &staging)) {
 		end_prefetch(job);
 		return;
 	}
@@ -219,6 +229,8 @@ static void start_batch(struct job *job)
 	/* From the store's memory, or from staging, to the host pool: read and written. */
 	uint64_t staged = mooncake->opts->is_direct ? job->batch - job->batch_ssd : job->batch;
 	end_ns = fc_max_u64(end_ns, fc_pipe_move(&env->machine->dram, end_ns, 2 * staged * env->block_bytes));
+	if (staging != NULL)
+		staging->expiry_ns = fc_max_u64(end_ns, now_ns(mooncake) + mooncake->opts->staging_lease_ns);
 	fc_world_at(env->world, &job->event, end_ns);
 }
 
@@ -289,7 +301,7 @@ static void look_up(struct mooncake *mooncake, struct job *job)
 	job->count = found - job->first;
 }
 
-/* Whether SGLang begins the prefetch at all. */
+/* Whether SGLang begins the prefetch at all: what counts is what is in flight without it. */
 static bool is_allowed(const struct mooncake *mooncake, const struct job *job)
 {
 	uint64_t tokens = job->count * mooncake->policy.env->geometry->block_tokens;
@@ -297,8 +309,7 @@ static bool is_allowed(const struct mooncake *mooncake, const struct job *job)
 		return false;
 	if (mooncake->opts->is_direct)
 		return true;
-	return tokens >= mooncake->opts->threshold_tokens &&
-	       mooncake->in_flight_tokens + tokens <= mooncake->in_flight_max;
+	return tokens >= mooncake->opts->threshold_tokens && mooncake->in_flight_tokens < mooncake->in_flight_max;
 }
 
 static void start_prefetch(struct mooncake *mooncake, struct job *job)
@@ -433,7 +444,10 @@ static void set_sizes(struct mooncake *mooncake)
 {
 	const struct fc_policy_env *env = mooncake->policy.env;
 	const struct mooncake_opts *opts = mooncake->opts;
-	double host_bytes = (double)env->memory_bytes * opts->host_share;
+	uint64_t buffers = opts->is_staging_shared ? 1 : env->hardware->workers;
+	mooncake->staging_max = opts->is_direct ? 0 : fc_min_u64(opts->staging_bytes, env->memory_bytes / 4 / buffers);
+	mooncake->pool_bytes = env->memory_bytes - buffers * mooncake->staging_max;
+	double host_bytes = (double)mooncake->pool_bytes * opts->host_share;
 	double host_tokens = host_bytes / (double)env->block_bytes * env->geometry->block_tokens;
 	mooncake->host_max = (uint64_t)(host_bytes / (double)env->block_bytes);
 	mooncake->in_flight_max = (uint64_t)(0.8 * (host_tokens - host_tokens / opts->host_ratio));
@@ -450,7 +464,7 @@ static int mooncake_open(struct fc_policy **policy, const struct fc_policy_env *
 	mooncake->opts = env->settings;
 	set_sizes(mooncake);
 	struct fc_mooncake_store_opts store_opts = mooncake->opts->store;
-	store_opts.memory_bytes = (uint64_t)((double)env->memory_bytes * (1 - mooncake->opts->host_share));
+	store_opts.memory_bytes = (uint64_t)((double)mooncake->pool_bytes * (1 - mooncake->opts->host_share));
 	store_opts.ssd_bytes = env->ssd_bytes;
 	mooncake->ranks = calloc(env->hardware->workers, sizeof(*mooncake->ranks));
 	int code = mooncake->ranks == NULL ? FC_ENOMEM : fc_lru_init(&mooncake->host, env->number_max);
@@ -473,9 +487,9 @@ static int mooncake_open(struct fc_policy **policy, const struct fc_policy_env *
 
 #define FIELD(member) offsetof(struct mooncake_opts, member)
 #define DEFAULTS                                                                                                       \
-	.host_share = 0.5, .host_ratio = 2, .staging_bytes = 1280ull << 20, .staging_lease_ns = 5 * SECOND_NS,         \
-	.batch_objects = 128, .threshold_tokens = 256, .timeout_ns = 2 * SECOND_NS,                                    \
-	.timeout_token_ns = SECOND_NS / 10, .timeout_max_ns = 30 * SECOND_NS, .depth = 32, .object_tokens = 64,        \
+	.host_share = 0.5, .host_ratio = 2, .staging_bytes = 1280ull << 20, .batch_objects = 128,                      \
+	.threshold_tokens = 256, .timeout_ns = 2 * SECOND_NS, .timeout_token_ns = SECOND_NS / 10,                      \
+	.timeout_max_ns = 30 * SECOND_NS, .depth = 1, .object_tokens = 64,                                             \
 	.store = {.lease_ns = 10 * SECOND_NS,                                                                          \
 		  .heartbeat_ns = 10 * SECOND_NS,                                                                      \
 		  .eviction_ns = 10000000,                                                                             \

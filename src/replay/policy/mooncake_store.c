@@ -39,12 +39,16 @@ static void evict(struct fc_mooncake_store *store)
 	double excess = (double)store->memory.count / (double)store->memory_max - MEMORY_LOW;
 	double share = excess > MEMORY_EVICT_MIN ? excess : MEMORY_EVICT_MIN;
 	uint64_t count = (uint64_t)(share * (double)store->memory.count) + 1;
-	for (; count > 0 && store->memory.count > 0; count--) {
-		uint32_t oldest = fc_lru_oldest(&store->memory);
-		if (store->lease_ns[oldest] > store->env->world->now_ns)
+	uint32_t next, number = fc_lru_oldest(&store->memory);
+	for (; count > 0 && store->memory.count > store->queue_count; number = next) {
+		if (store->lease_ns[number] > store->env->world->now_ns)
 			break;
-		fc_lru_remove(&store->memory, oldest);
-		if (!fc_mooncake_on_ssd(store, oldest))
+		next = fc_lru_next(&store->memory, number);
+		if (store->is_queued[number])
+			continue;
+		fc_lru_remove(&store->memory, number);
+		count--;
+		if (!fc_mooncake_on_ssd(store, number))
 			store->stats->bytes_lost += store->env->block_bytes;
 	}
 }
@@ -71,8 +75,11 @@ void fc_mooncake_put(struct fc_mooncake_store *store, uint32_t number)
 	store->stats->bytes_written[FC_MEMORY] += store->env->block_bytes;
 	if (is_high(store))
 		evict_later(store);
-	if (!fc_mooncake_on_ssd(store, number) && store->queue_count < store->opts.queue_max)
+	bool is_to_go = store->ssd_max > 0 && !fc_mooncake_on_ssd(store, number);
+	if (is_to_go && store->queue_count < store->opts.queue_max) {
 		store->queue[store->queue_count++] = number;
+		store->is_queued[number] = true;
+	}
 }
 
 /* ---- buckets ---- */
@@ -119,25 +126,13 @@ static void add_bucket(struct fc_mooncake_store *store, const uint32_t *objects,
 	bucket->objects = malloc(count * sizeof(*objects));
 	fc_check(bucket->objects != NULL);
 	memcpy(bucket->objects, objects, count * sizeof(*objects));
-	for (uint32_t i = 0; i < count; i++)
+	for (uint32_t i = 0; i < count; i++) {
 		store->bucket_of[objects[i]] = store->bucket_count;
+		store->is_queued[objects[i]] = false;
+	}
 	store->bucket_count++;
 	store->ssd_blocks += count;
 	store->stats->bytes_written[FC_SSD] += count * store->env->block_bytes;
-}
-
-/* Puts the queue in the order of a hash, without what has left DRAM before it was written. */
-static void tidy_queue(struct fc_mooncake_store *store)
-{
-	uint64_t kept = 0;
-	qsort(store->queue, store->queue_count, sizeof(*store->queue), compare_hashes);
-	for (uint64_t i = 0; i < store->queue_count; i++) {
-		uint32_t number = store->queue[i];
-		bool is_twice = kept > 0 && store->queue[kept - 1] == number;
-		if (!is_twice && fc_lru_has(&store->memory, number) && !fc_mooncake_on_ssd(store, number))
-			store->queue[kept++] = number;
-	}
-	store->queue_count = kept;
 }
 
 static uint64_t bucket_objects(const struct fc_mooncake_store *store)
@@ -169,13 +164,14 @@ static void on_heartbeat(struct fc_world_event *event)
 	struct fc_machine *machine = store->env->machine;
 	uint64_t end_ns = store->env->world->now_ns, done = 0;
 	uint64_t objects = bucket_objects(store);
-	tidy_queue(store);
+	qsort(store->queue + store->left_over_count, store->queue_count - store->left_over_count, sizeof(*store->queue),
+	      compare_hashes);
 	for (; store->queue_count - done >= objects; done += objects) {
 		uint64_t offset = fc_wave_offset(machine, store->bucket_count);
 		add_bucket(store, store->queue + done, (uint32_t)objects);
 		end_ns = fc_machine_write(machine, end_ns, offset, objects * store->env->block_bytes, false);
 	}
-	store->queue_count -= done;
+	store->queue_count = store->left_over_count = store->queue_count - done;
 	memmove(store->queue, store->queue + done, store->queue_count * sizeof(*store->queue));
 	evict_buckets(store);
 	fc_world_at(store->env->world, &store->heartbeat, end_ns + store->opts.heartbeat_ns);
@@ -194,10 +190,12 @@ int fc_mooncake_store_init(struct fc_mooncake_store *store, const struct fc_poli
 	store->ssd_max = opts->ssd_bytes / env->block_bytes;
 	store->lease_ns = calloc(env->number_max, sizeof(*store->lease_ns));
 	store->bucket_of = calloc(env->number_max, sizeof(*store->bucket_of));
+	store->is_queued = calloc(env->number_max, sizeof(*store->is_queued));
 	store->queue = malloc((opts->queue_max + 1) * sizeof(*store->queue));
 	store->bucket_room = 64;
 	store->buckets = calloc(store->bucket_room, sizeof(*store->buckets));
-	if (store->lease_ns == NULL || store->bucket_of == NULL || store->queue == NULL || store->buckets == NULL)
+	if (store->lease_ns == NULL || store->bucket_of == NULL || store->is_queued == NULL || store->queue == NULL ||
+	    store->buckets == NULL)
 		return FC_ENOMEM;
 	if (store->ssd_max > 0)
 		fc_world_at(env->world, &store->heartbeat, env->world->now_ns + opts->heartbeat_ns);
@@ -214,6 +212,7 @@ void fc_mooncake_store_deinit(struct fc_mooncake_store *store)
 		free(store->buckets[i].objects);
 	free(store->buckets);
 	free(store->queue);
+	free(store->is_queued);
 	free(store->bucket_of);
 	free(store->lease_ns);
 	fc_lru_deinit(&store->memory);

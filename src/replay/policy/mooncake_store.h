@@ -1,10 +1,11 @@
-/* The store behind mooncake.c: objects in DRAM with leases, and in buckets on SSD.
+/* The store behind mooncake.c: objects in DRAM with leases, and in buckets on SSD (v0.3.12).
  *
- *   put         to DRAM; a pool that is full fails the put. The object is queued for SSD
- *   heartbeat   10 s after the last one's work: what is queued and still in DRAM goes, in the order of a hash and so
- * without session locality, into buckets of 256 MiB or 500 objects; an unfinished bucket waits DRAM        above 90 %,
- * every 10 ms, max(5 %, use - 85 %) of the objects go, those whose leases ended first SSD         above 90 %, whole
- * buckets go, oldest first, down to 80 % */
+ *   put         to DRAM; a pool that is full fails the put. The object is queued for SSD, and pinned in DRAM until it
+ * is there (inc_refcnt) heartbeat   10 s after the last one's work: what the last one left over goes first, then what
+ * was queued since, in the order of a hash and so without session locality, into buckets of 256 MiB or 500 objects;
+ * what does not fill the last one is left over DRAM        above 90 %, every 10 ms, max(5 %, use - 85 %) of the objects
+ * go, those whose leases ended first, but for those that are pinned SSD         above 90 %, whole buckets go, oldest
+ * first, down to 80 % */
 #ifndef FC_REPLAY_POLICY_MOONCAKE_STORE_H
 #define FC_REPLAY_POLICY_MOONCAKE_STORE_H
 
@@ -34,8 +35,9 @@ struct fc_mooncake_store {
 	uint32_t *bucket_of;                      /* by number */
 	struct fc_mooncake_bucket *buckets;       /* by id, from 1 */
 	uint32_t bucket_count, bucket_room, bucket_first;
-	uint32_t *queue;
-	uint64_t queue_count;
+	uint32_t *queue;                       /* all of it in DRAM, and not on SSD */
+	uint64_t queue_count, left_over_count; /* the latter from the last heartbeat, at the queue's head */
+	bool *is_queued;                       /* by number */
 	struct fc_world_event heartbeat, eviction;
 	struct fc_policy_stats *stats;
 };
