@@ -305,7 +305,7 @@ static void hold_sessions(struct fc_catalog *catalog, const struct fc_reservatio
 {
 	for (uint32_t i = 0; i < reservation->grant_count; i++) {
 		struct fc_session *session = grant_segment(reservation, i)->session;
-		if (held->count > 0 && held->sessions[held->count - 1] == session)
+		if (session == held->sessions[0] || session == held->sessions[1])
 			continue;
 		fc_check(held->count < fc_array_len(held->sessions));
 		held->sessions[held->count++] = session;
