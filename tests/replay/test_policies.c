@@ -77,23 +77,38 @@ static void check_outcome(const struct scene *scene, const struct fc_policy_type
 		assert_int_equal(outcome->media_bytes[FC_MEMORY], 0);
 }
 
+static void run_with(const struct scene *scene, struct fc_engine_opts opts, struct fc_outcome *outcome)
+{
+	struct fc_error error = {0};
+	opts.trace = scene->trace;
+	opts.geometry = &scene->geometry;
+	opts.hardware = &scene->hardware;
+	opts.config = &scene->config;
+	if (fc_engine_run(&opts, outcome, &error) != FC_OK)
+		fail_msg("%s: %s", opts.policy->name, error.text);
+	check_outcome(scene, opts.policy, outcome);
+}
+
 static void run_one(const struct scene *scene, const struct fc_policy_type *policy, uint64_t memory_bytes,
 		    uint64_t ssd_bytes, struct fc_outcome *outcome)
 {
-	struct fc_error error = {0};
 	struct fc_engine_opts opts = {
-		.trace = scene->trace,
-		.geometry = &scene->geometry,
-		.hardware = &scene->hardware,
-		.config = &scene->config,
-		.policy = policy,
-		.memory_bytes = memory_bytes,
-		.ssd_bytes = ssd_bytes,
-		.rate_per_s = 4,
+		.policy = policy, .memory_bytes = memory_bytes, .ssd_bytes = ssd_bytes, .rate_per_s = 4};
+	run_with(scene, opts, outcome);
+}
+
+/* Over one trace with little DRAM, with these settings of mooncake or mooncake-gds. */
+static void run_mooncake(const struct scene *scene, const char *policy, const char *settings, double rate_per_s,
+			 struct fc_outcome *outcome)
+{
+	struct fc_engine_opts opts = {
+		.policy = fc_policy_find(policy, strlen(policy)),
+		.settings = settings,
+		.memory_bytes = 40ull << 20,
+		.ssd_bytes = 4ull << 30,
+		.rate_per_s = rate_per_s,
 	};
-	if (fc_engine_run(&opts, outcome, &error) != FC_OK)
-		fail_msg("%s: %s", policy->name, error.text);
-	check_outcome(scene, policy, outcome);
+	run_with(scene, opts, outcome);
 }
 
 static void every_policy_keeps_the_contract(void **state)
@@ -234,23 +249,12 @@ static void a_full_staging_buffer_cuts_mooncake_s_loads(void **state)
 {
 	struct fc_outcome *large = calloc(1, sizeof(*large)), *small = calloc(1, sizeof(*small));
 	struct scene scene;
-	struct fc_error error = {0};
 	(void)state;
 	make_scene(&scene, 5, "llama-3.1-8b");
-	struct fc_engine_opts opts = {
-		.trace = scene.trace,
-		.geometry = &scene.geometry,
-		.hardware = &scene.hardware,
-		.config = &scene.config,
-		.policy = fc_policy_find("mooncake", 8),
-		.memory_bytes = 40ull << 20,
-		.ssd_bytes = 4ull << 30,
-		.rate_per_s = 0.2,
-	};
-	opts.settings = "mooncake.staging=100GiB,mooncake.host_ratio=1000,mooncake.bucket_objects=8";
-	assert_int_equal(fc_engine_run(&opts, large, &error), FC_OK);
-	opts.settings = "mooncake.staging=4MiB,mooncake.host_ratio=1000,mooncake.bucket_objects=8";
-	assert_int_equal(fc_engine_run(&opts, small, &error), FC_OK);
+	run_mooncake(&scene, "mooncake", "mooncake.staging=100GiB,mooncake.host_ratio=1000,mooncake.bucket_objects=8",
+		     0.2, large);
+	run_mooncake(&scene, "mooncake", "mooncake.staging=4MiB,mooncake.host_ratio=1000,mooncake.bucket_objects=8",
+		     0.2, small);
 	assert_true(large->media_bytes[FC_SSD] > 0);
 	assert_true(small->cancelled_blocks > 0);
 	assert_true(small->media_bytes[FC_SSD] < large->media_bytes[FC_SSD]);
@@ -258,27 +262,6 @@ static void a_full_staging_buffer_cuts_mooncake_s_loads(void **state)
 	free_scene(&scene);
 	free(large);
 	free(small);
-}
-
-/* Over one trace with little DRAM, with these settings of mooncake or mooncake-gds. */
-static void run_mooncake(const struct scene *scene, const char *policy, const char *settings, double rate_per_s,
-			 struct fc_outcome *outcome)
-{
-	struct fc_error error = {0};
-	struct fc_engine_opts opts = {
-		.trace = scene->trace,
-		.geometry = &scene->geometry,
-		.hardware = &scene->hardware,
-		.config = &scene->config,
-		.policy = fc_policy_find(policy, strlen(policy)),
-		.settings = settings,
-		.memory_bytes = 40ull << 20,
-		.ssd_bytes = 4ull << 30,
-		.rate_per_s = rate_per_s,
-	};
-	if (fc_engine_run(&opts, outcome, &error) != FC_OK)
-		fail_msg("%s: %s", policy, error.text);
-	check_outcome(scene, opts.policy, outcome);
 }
 
 #define SMALL_BUCKETS "mooncake.bucket_objects=8,mooncake.heartbeat=1s,mooncake.lease=0ns"
